@@ -3,10 +3,9 @@
 Everything a task needs to know is in recipes/; how stages depend on each other: kokoro_tvm/builder/graph.py.
 """
 
+import sys
 from contextlib import contextmanager
 from pathlib import Path
-
-from doit.exceptions import InvalidDodoFile
 
 from kokoro_tvm.common.errors import KokoroTvmError
 from kokoro_tvm.common.invocation import localize
@@ -17,11 +16,12 @@ HERE = Path(__file__).parent
 
 @contextmanager
 def _in_words():
-    """Errors of the project are printed as they are, without a traceback."""
+    """Print an error of the project without a traceback, and exit with its status."""
     try:
         yield
     except KokoroTvmError as error:
-        raise InvalidDodoFile(localize(str(error))) from error
+        sys.stderr.write(f"ERROR: {localize(str(error))}\n")
+        sys.exit(error.exit_code)
 
 
 with _in_words():

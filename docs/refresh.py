@@ -9,7 +9,7 @@ only those of what `kokoro-tvm validate lengths` and `tails` left in artifacts/l
 that in docs/web.md of what `python -m kokoro_tvm.tools.bench.web` left, and with `e2e` the
 tables of
 
-    .venv/bin/kokoro-tvm validate e2e --corpus --bundle artifacts/cpu --json artifacts/e2e.json
+    .venv/bin/kokoro-tvm validate e2e --corpus --bundle artifacts/cpu --json-file artifacts/e2e.json
 """
 
 from __future__ import annotations

@@ -57,7 +57,12 @@ def violations(tab: Any, script: str) -> list[str]:
 def in_every_state(page: Page, text: str, voices: tuple[str, str]) -> Iterator[str]:
     """Takes an opened page through its states, and names each; voices: two of different languages."""
     tab = page.tab
-    tab.fill("#text", text)
+    yield "no text"
+    tab.fill("#text", "Hola, soy yo. ¿Cómo está usted?")
+    tab.wait_for_selector("#suggestion:visible")
+    yield "a suggestion"
+    tab.fill("#text", f"{text} 世界")
+    tab.click("#options summary")
     yield "typing"
     tab.click("#voice-panel summary")
     yield "voices open"
@@ -76,6 +81,8 @@ def in_every_state(page: Page, text: str, voices: tuple[str, str]) -> Iterator[s
     tab.click("#play")
     page.state("speaking")
     yield "speaking"
+    tab.wait_for_selector("#notices:visible")
+    yield "a notice"
     page.state("ended")
     tab.click("#spectrogram-panel summary")
     tab.click("#past summary")

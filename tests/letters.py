@@ -6,6 +6,7 @@ import re
 
 from toy_bundle import VOCABULARY
 
+from kokoro_tvm.runtime.notices import Notice, warn
 from kokoro_tvm.runtime.text.frontend.source import SourceText, apply_aliases
 from kokoro_tvm.runtime.text.frontend.tokens import Token, Utterance
 
@@ -13,7 +14,8 @@ from kokoro_tvm.runtime.text.frontend.tokens import Token, Utterance
 def read_letters(source: SourceText, code: str, front_end: object) -> list[Utterance]:
     """Words in the toy's alphabet: letters it lacks become `a`, a digit is two words of one place.
 
-    What links give is followed; another language than American English is written as its letter.
+    What links give is followed; another language than American English is written as its letter. American
+    English leaves Chinese and Japanese out, with a notice.
     """
     del front_end
     source = apply_aliases(source)
@@ -25,6 +27,8 @@ def read_letters(source: SourceText, code: str, front_end: object) -> list[Utter
         if link is not None and link.phonemes is not None:
             first = link.start >= found.start(1)
             tokens.append(Token(found[1], start, end, link.phonemes if first else "", space, origin="given"))
+        elif code == "a" and "\u3040" <= found[1][0] <= "\u9fff":
+            warn(Notice(f"Left out: {found[1]}", (found[1],)))
         elif found[1].isdigit():
             tokens += [Token("two", start, end, "ab"), Token("dollars", start, end, "cd", space)]
         elif found[1][0].isalnum():

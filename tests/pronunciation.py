@@ -110,7 +110,7 @@ def main() -> None:
     texts = (
         options.sentences.read_text(encoding="utf-8").splitlines()
         if options.sentences
-        else words(options.language, options.tile_rows)
+        else words(options.language, options.held)
     )
     found = pairs(texts, options.language)
     wrong = [pair for pair in found if pair.ours != pair.theirs]

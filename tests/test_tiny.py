@@ -108,7 +108,9 @@ def test_a_second_run_executes_nothing(toy: Path, toy_root: Path, monkeypatch: p
     assert again.returncode == 0
     assert re.search(r"\| +kokoro_tvm\.builder\.tasks$", again.stderr, re.MULTILINE)
     assert not re.search(r"\| +(torch|tvm|tvm_ffi|transformers|kokoro|numpy)$", again.stderr, re.MULTILINE)
-    assert again.stdout.startswith("Nothing to do: all 32 stages are current.\nThe bundle is artifacts/toy, ")
+    assert again.stdout.startswith(
+        "Nothing to do: all 32 stages are up to date.\nThe bundle is artifacts/toy"
+    )
 
 
 @pytest.mark.slow("builds in a second checkout")
@@ -152,7 +154,7 @@ def test_only_what_is_damaged_is_restored_or_built_again(toy: Path, toy_copy: Pa
         stream.write(b"?")
     before = (bundle / "bundle.json").read_bytes()
     again = doit(toy_copy, "toy").stdout
-    assert "1 stages built, 2 restored, 29 were current." in again
+    assert "1 stage built, 2 restored, 29 up to date (" in again
     assert re.search(r"toy\.compile\.bert-64 +restored", again)
     assert re.search(r"toy\.pack\.f0n +done", again)
     assert re.search(r"toy\.bundle +restored", again), "its weights were the same damaged file"

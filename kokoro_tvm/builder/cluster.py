@@ -24,8 +24,6 @@ from kokoro_tvm.common.digests import file_sha256
 from kokoro_tvm.common.errors import BuildError, InputError, KokoroTvmError, RecipeError
 from kokoro_tvm.common.scheduler import completed, connect
 
-__all__ = ["build_on_cluster"]
-
 Report = Callable[[str, str], None]
 
 
@@ -49,6 +47,7 @@ class _Outcome:
 
     @property
     def is_good(self) -> bool:
+        """Return whether the stage was built, restored or current."""
         return self.manner not in ("failed", "blocked")
 
 
@@ -88,7 +87,7 @@ def build_on_cluster(
         names = {future.key: name for name, future in futures.items()}
         failed: list[_Outcome] = []
         for future in completed(client, address, futures.values(), lambda note: report("cluster", note)):
-            outcome = _outcome(future)
+            outcome = _collect_outcome(future)
             if outcome.manner != "blocked":
                 report(names[future.key], f"{outcome.manner} in {outcome.seconds:.1f} s on {outcome.worker}")
             failed += [outcome] if outcome.manner == "failed" else []
@@ -98,7 +97,8 @@ def build_on_cluster(
         )
 
 
-def _outcome(future: Any) -> _Outcome:
+def _collect_outcome(future: Any) -> _Outcome:
+    """Return the outcome of a future; one without a result lost its worker, which counts as a failure."""
     error = future.exception()
     if error is None:
         outcome: _Outcome = future.result()

@@ -7,6 +7,7 @@ only change that database are refused, and the message names the command to use.
 from __future__ import annotations
 
 import os
+import sys
 from functools import wraps
 from pathlib import Path
 from typing import Any, ClassVar
@@ -17,21 +18,21 @@ from doit.cmd_info import Info as DoitInfo
 from doit.cmd_run import Run as DoitRun
 from doit.exceptions import InvalidCommand
 
+from kokoro_tvm.builder.tasks import no_such_task
 from kokoro_tvm.common.invocation import localize
 
-__all__ = ["Clean", "DumpDB", "Forget", "Ignore", "Info", "ResetDep", "Run", "Strace"]
 
-
-class _Refused(Command):
+class _RefusedCommand(Command):
     """Command of doit that has no effect here. reason: why, and the command to use."""
 
     reason: ClassVar[str]
 
     def parse_execute(self, in_args: Any) -> Any:
+        """Raise InvalidCommand with the reason."""
         raise InvalidCommand(localize(f"{self.get_name()}: {self.reason}"))
 
 
-class Forget(_Refused):
+class Forget(_RefusedCommand):
     """doit forget."""
 
     doc_purpose = "refused: `kokoro-tvm build --force STAGE` runs a stage again"
@@ -41,7 +42,7 @@ class Forget(_Refused):
     )
 
 
-class Ignore(_Refused):
+class Ignore(_RefusedCommand):
     """doit ignore."""
 
     doc_purpose = "refused: `doit STAGE ...` builds stages without others"
@@ -51,7 +52,7 @@ class Ignore(_Refused):
     )
 
 
-class DumpDB(_Refused):
+class DumpDB(_RefusedCommand):
     """doit dumpdb."""
 
     doc_purpose = "refused: `kokoro-tvm status` shows the state of every stage"
@@ -61,7 +62,7 @@ class DumpDB(_Refused):
     )
 
 
-class ResetDep(_Refused):
+class ResetDep(_RefusedCommand):
     """doit reset-dep."""
 
     name = "reset-dep"
@@ -72,7 +73,7 @@ class ResetDep(_Refused):
     )
 
 
-class Strace(_Refused):
+class Strace(_RefusedCommand):
     """doit strace."""
 
     doc_purpose = "refused: `kokoro-tvm explain STAGE` shows what a stage depends on"
@@ -99,8 +100,16 @@ class Run(DoitRun):
 
     @wraps(DoitRun._execute)  # doit passes what the signature names
     def _execute(self, **params: Any) -> Any:
-        params["reporter"].always = params["always"]
-        return super()._execute(**params)
+        reporter = params["reporter"]
+        reporter.always, reporter.workers = params["always"], params["num_process"]
+        try:
+            return reporter.exit_status(super()._execute(**params))
+        except InvalidCommand as error:
+            if error.not_found is None:
+                raise
+            problem = no_such_task(error.not_found, [task.name for task in self.task_list])
+            sys.stderr.write(localize(f"ERROR: {problem}\n"))
+            return problem.exit_code
 
 
 # Stages report to one reporter in the process that builds.
@@ -115,6 +124,7 @@ class Info(DoitInfo):
     """doit info: what a task is, and the command that explains why it would run."""
 
     def _execute(self, pos_args: list[str], hide_status: bool = False) -> Any:
+        """Print what a task is. Raises InvalidCommand for an unknown task."""
         check_tasks_exist({task.name: task for task in self.task_list}, pos_args)
         return super()._execute(pos_args, hide_status)
 
@@ -130,6 +140,7 @@ class Clean(DoitClean):
     def _execute(
         self, dryrun: bool, cleandep: bool, cleanall: bool, cleanforget: bool, pos_args: Any = None
     ) -> None:
+        """Remove outputs, then say that the store keeps them. Raises InvalidCommand for `--forget`."""
         if cleanforget:
             raise InvalidCommand(localize(f"--forget: {Forget.reason}"))
         super()._execute(dryrun, cleandep, cleanall, cleanforget, pos_args)

@@ -48,8 +48,6 @@ from kokoro_tvm.recipe import ArtifactSpec, Recipe
 from kokoro_tvm.targets import KERNELS, CompiledLibrary, RuntimeLibrary, target_kind, tools_for
 from kokoro_tvm.targets.runners import Runner
 
-__all__ = ["RecipeGraph"]
-
 T = TypeVar("T")
 S = TypeVar("S", Stage, Stage | None)
 
@@ -59,6 +57,7 @@ def _once(declare: Callable[[RecipeGraph, T], S]) -> Callable[[RecipeGraph, T], 
 
     @wraps(declare)
     def cached(graph: RecipeGraph, of: T) -> S:
+        """Return the cached stage, or declare it."""
         key = declare.__name__, of
         if key not in graph._stages:
             graph._stages[key] = declare(graph, of)
@@ -199,6 +198,7 @@ class RecipeGraph:
 
     @cached_property
     def _libraries(self) -> Mapping[str, RuntimeLibrary]:
+        """Libraries of the TVM runtime that the bundle brings."""
         return tools_for(self.recipe.target).runtime_libraries(ffi=self.recipe.runtime.c)
 
     @cached_property
@@ -235,6 +235,7 @@ class RecipeGraph:
 
     @property
     def _runner(self) -> Runner | None:
+        """What runs the code here, or None."""
         return tools_for(self.recipe.target).runner()
 
     @_once
@@ -308,8 +309,8 @@ class RecipeGraph:
     @cached_property
     def throughput(self) -> Stage:
         """Measures the speed of the decoder."""
-        spec = self.specs("decoder")[0]
-        return throughput.declare(self.place, self.recipe, spec, self._parts(spec), self.reference)
+        parts = self._parts(self.specs("decoder")[0])
+        return throughput.declare(self.place, self.recipe, parts, self.reference)
 
     @cached_property
     def intelligibility(self) -> Stage:
@@ -351,8 +352,10 @@ class RecipeGraph:
 
     @cached_property
     def _all_parts(self) -> Files:
+        """Parts of the bundle, as inputs."""
         return {"voices": (self.checkpoint, "voices.safetensors"), **self._parts(*self.recipe.artifacts())}
 
     @cached_property
     def _validations(self) -> Files:
+        """Reports of all artifacts, as inputs."""
         return {spec.id: (self.validate(spec), "validation.json") for spec in self.recipe.artifacts()}

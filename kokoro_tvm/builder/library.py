@@ -15,8 +15,6 @@ from kokoro_tvm.native.toolchains import Toolchain
 from kokoro_tvm.runtime.bundle.device_code import DeviceCode
 from kokoro_tvm.targets import KERNELS, Machine, target_kind, tvm_target
 
-__all__ = ["Objects", "compile_module"]
-
 _OBJECT = ".o"
 _KERNEL = b'extern "C" __global__'  # of CUDA
 
@@ -75,16 +73,19 @@ def compile_module(
             return [(inputs_of_part[suffix], Path(folder, f"{name}{suffix}")) for suffix in suffixes]
 
         def fetch(name: str) -> bool:
+            """Write the stored objects of a kernel; return False if one is missing."""
             return objects is not None and all(objects.fetch(*part) for part in parts(name))
 
         missing = [name for name in scripts if not fetch(name)]
         log(f"{len(scripts)} kernels, {len(missing)} to generate")
 
         def write(name: str) -> None:
+            """Generate the objects of a kernel."""
             paths = [path for _, path in parts(name)]
             write_object(name, program.kernels[name], machine, pass_context, prefix, *paths)
 
         def keep(name: str, seconds: float) -> None:
+            """Store the objects of a kernel."""
             if objects is not None:
                 for part in parts(name):
                     objects.keep(*part, seconds)

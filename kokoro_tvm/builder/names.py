@@ -8,8 +8,6 @@ from typing import get_args
 from kokoro_tvm.common.errors import RecipeError
 from kokoro_tvm.recipe.parts import RecipeSet
 
-__all__ = ["NPM", "PEERS", "REPORT", "SETS", "SHARED", "check_name"]
-
 SETS: tuple[RecipeSet, ...] = get_args(RecipeSet)
 """Sets of recipes. A task for each builds the recipes that this machine can run."""
 

@@ -14,8 +14,6 @@ from kokoro_tvm.native.toolchains import problem_of
 from kokoro_tvm.recipe import Recipe
 from kokoro_tvm.targets import CompiledLibrary, Tools, target_kind, tools_for
 
-__all__ = ["Need", "RequiredProgram", "debian_packages", "needs_of", "require_tools"]
-
 
 class RequiredProgram(Protocol):
     """Linker, compiler or runner."""
@@ -76,6 +74,7 @@ class _Recogniser:
     packages = ()
 
     def version(self) -> str:
+        """Return the package's version. Raises BuildError if the extra `asr` is not installed."""
         if lacking := missing("asr"):
             raise BuildError(f"{', '.join(lacking)} not installed: `{advice(lacking)}`")
         return f"moonshine-voice {installed('moonshine-voice')}"

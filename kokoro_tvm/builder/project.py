@@ -20,8 +20,6 @@ from kokoro_tvm.common.packages import require_build
 from kokoro_tvm.common.words import hint
 from kokoro_tvm.recipe import ArtifactSpec, is_try, list_models, list_recipes, read_recipe
 
-__all__ = ["Project", "Selection"]
-
 
 @dataclass(frozen=True)
 class Selection:
@@ -39,16 +37,18 @@ class Project:
         root: The folder.
         paranoid: Whether every file is read again.
         cache: Shared cache.
+        snapshot: Whether the record of each stage is read only once.
     """
 
     root: Path
     paranoid: bool = False
     cache: Cache | None = None
+    snapshot: bool = False
 
     @classmethod
     def open(cls, root: Path, paranoid: bool = False, cache: Cache | None = None) -> Project:
-        """Open a project with the cached facts about code and tools of earlier builds."""
-        project = cls(root, paranoid, cache)
+        """Open a project to look at, with the cached facts about code and tools of earlier builds."""
+        project = cls(root, paranoid, cache, snapshot=True)
         path = project.store.root / "learned.json"
         if path.is_file():  # otherwise there was no build, and reading leaves no file behind
             keep_learned(Memory(path, trust=not paranoid))
@@ -57,7 +57,7 @@ class Project:
     @cached_property
     def store(self) -> Store:
         """Store of the outputs."""
-        return Store((self.root / "artifacts").resolve() / ".store", self.paranoid, self.cache)
+        return Store((self.root / "artifacts").resolve() / ".store", self.paranoid, self.cache, self.snapshot)
 
     def recipes(self) -> list[str]:
         """Return the names of the recipes with a target. Raises RecipeError if there are none."""
@@ -109,7 +109,7 @@ class Project:
             return Selection(graph, tuple(stage for stage in stages if stage.name not in needed))
         owner, dot, _ = word.partition(".")
         if dot and "/" not in word:
-            return self._stage(word, [owner] if owner in names else names)
+            return self._find_stage(word, [owner] if owner in names else names)
         try:
             graph, spec = self.artifact(word)
         except LookupError:
@@ -154,7 +154,8 @@ class Project:
         owner = next(store for store in stores if path.is_relative_to(store.root))
         return owner.repair(path, copies)
 
-    def _stage(self, name: str, recipes: Sequence[str]) -> Selection:
+    def _find_stage(self, name: str, recipes: Sequence[str]) -> Selection:
+        """Return the stage of a name, in the first of the recipes that has it. Raises RecipeError."""
         names: list[str] = []
         for recipe in recipes:
             try:

@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["ReferenceStore", "divide"]
-
 _BATCH_UTTERANCES = 6
 _PROCESS_GB = 4.0  # memory for 20 s of speech, and a reserve
 
@@ -111,6 +109,7 @@ class ReferenceStore:
 
     @cached_property
     def _code(self) -> dict[str, str]:
+        """Digests of the code that computes references."""
         return all_code(f"kokoro_tvm.validation.reference.compute:{name}" for name in _COMPUTED)
 
     def references(self, utterances: Sequence[UtteranceSpec]) -> list[Reference]:
@@ -119,11 +118,11 @@ class ReferenceStore:
         Raises:
             RecipeError: The model does not have a voice or phoneme.
         """
-        return self._all(utterances, _WHOLE)
+        return self._load_all(utterances, _WHOLE)
 
     def speech(self, utterances: Sequence[UtteranceSpec]) -> list[SpeechReference]:
         """Return the speech reference of every utterance; raises as `references`."""
-        return self._all(utterances, _SPEECH)
+        return self._load_all(utterances, _SPEECH)
 
     def steps(self, utterance: UtteranceSpec) -> dict[str, Steps]:
         """Return all steps of both regimes (pt.float64, pt.dynamic); raises as `references`."""
@@ -132,7 +131,7 @@ class ReferenceStore:
         if None in cached.values():
             from kokoro_tvm.validation.reference.compute import compute_steps
 
-            self._drop_stale()
+            self._remove_stale()
             computed = compute_steps(*self.model(), self.voices(), utterance, progress=self._progress)
             for steps in computed.values():
                 self._save(save_steps, steps, self._path(utterance, f".{steps.regime}.safetensors"))
@@ -152,11 +151,12 @@ class ReferenceStore:
         return load_config(self._checkpoint), load_state(self._checkpoint)
 
     def _path(self, utterance: UtteranceSpec, suffix: str) -> Path:
+        """Return the file of an utterance, named by the digest of all that affects its speech."""
         content = utterance.model_dump(mode="json", exclude={"name"})
         return self.folder / f"{digest(content)[:32]}{suffix}"
 
     def _load(self, utterance: UtteranceSpec, suffix: str, load: Callable[[Path], Any]) -> Any:
-        """Load a cached file; return None on a cache miss."""
+        """Load a cached file; return None on a cache miss. Raises ValidationError for a damaged file."""
         path = self._path(utterance, suffix)
         if self._again or not path.is_file():
             return None
@@ -175,7 +175,7 @@ class ReferenceStore:
         save(content, path)
         write(_digest_path(path), file_sha256(path).encode())
 
-    def _all(self, utterances: Sequence[UtteranceSpec], kind: _Kind[_R]) -> list[_R]:
+    def _load_all(self, utterances: Sequence[UtteranceSpec], kind: _Kind[_R]) -> list[_R]:
         """Load the references of utterances, after computing those that are not cached."""
         cached = [self._load(u, kind.suffix, kind.load) for u in utterances]
         misses = [u for u, reference in zip(utterances, cached, strict=True) if reference is None]
@@ -189,7 +189,7 @@ class ReferenceStore:
         """Compute the references of utterances in parallel processes with one thread each."""
         # One thread each: the bits do not depend on the number of cores, and OpenMP threads, which
         # synchronize after every operation, take three times as long on a busy machine.
-        self._drop_stale()
+        self._remove_stale()
         compute = import_module("kokoro_tvm.validation.reference.compute")
         (config, state), voices = self.model(), self.voices()
         distinct = list({self._path(u, kind.suffix): u for u in misses}.values())
@@ -199,6 +199,7 @@ class ReferenceStore:
         shares = divide(distinct, processes)
 
         def work(share: str) -> None:
+            """Compute and save a share of the misses."""
             own = shares[int(share)]
             # Batches: each model is built once for all of them, and little is lost by an interruption.
             for start in range(0, len(own), _BATCH_UTTERANCES):
@@ -213,7 +214,8 @@ class ReferenceStore:
             else:
                 run_forked(work, [str(index) for index in range(len(shares))], len(shares))
 
-    def _drop_stale(self) -> None:
+    def _remove_stale(self) -> None:
+        """Remove the folders of other checkpoints, code and packages."""
         for old in self.folder.parent.glob("*"):
             if old != self.folder:
                 shutil.rmtree(old, ignore_errors=True)  # another process may delete it, too
@@ -229,6 +231,7 @@ def divide(utterances: Sequence[UtteranceSpec], parts: int) -> list[list[Utteran
 
 
 def _is_complete(path: Path) -> bool:
+    """Return whether a file has the digest that was saved after it."""
     try:
         return _digest_path(path).read_bytes() == file_sha256(path).encode()
     except FileNotFoundError:

@@ -11,6 +11,7 @@ from typing import Annotated, TypeAlias
 
 import typer
 
+from kokoro_tvm.cli._output import note
 from kokoro_tvm.common.bundles import default_bundle
 from kokoro_tvm.common.errors import InputError
 
@@ -18,7 +19,9 @@ __all__ = [
     "BUNDLE",
     "DEFAULT_VOICE",
     "BundleOption",
+    "LanguageOption",
     "LexiconOption",
+    "OmitOption",
     "PlainOption",
     "SsmlOption",
     "ThreadsOption",
@@ -49,6 +52,14 @@ VoiceOption: TypeAlias = Annotated[
         show_default=DEFAULT_VOICE,
     ),
 ]
+LanguageOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--language",
+        help="Language to read in: its letter or tag, such as b or en-GB.",
+        show_default="that of the voice",
+    ),
+]
 VoicesOption: TypeAlias = Annotated[
     Path | None,
     typer.Option(
@@ -76,6 +87,16 @@ SsmlOption: TypeAlias = Annotated[
 ]
 PlainOption: TypeAlias = Annotated[
     bool, typer.Option("--plain", help="Read brackets and tags as text, not as markup.")
+]
+OmitOption: TypeAlias = Annotated[
+    list[str],
+    typer.Option(
+        "--omit",
+        metavar="KIND",
+        help="Leave out a kind of text: citations, code, math or notes. Repeat it for several kinds. "
+        "Without it, formulas are read in words.",
+        show_default=False,
+    ),
 ]
 ThreadsOption: TypeAlias = Annotated[
     int | None,
@@ -116,7 +137,7 @@ def noted() -> Iterator[None]:
         def print_once(message: Warning | str, *place: object, **options: object) -> None:
             if (text := f"note: {message}") not in notes:
                 notes.add(text)
-                typer.secho(text, err=True)
+                note(text)
 
         warnings.showwarning = print_once
         yield

@@ -6,8 +6,6 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["BUILT", "PACKAGED", "default_bundle", "locate_pulled_bundles"]
-
 BUILT = Path("artifacts/cpu")
 """Bundle that `doit` builds, relative to the repository."""
 PACKAGED = "bundles"

@@ -8,19 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
-__all__ = [
-    "COMPONENTS",
-    "COMPONENT_AXES",
-    "FRAMES_PER_SECOND",
-    "NOISE_CHANNELS",
-    "SAMPLES_PER_FRAME",
-    "SAMPLE_RATE",
-    "STORAGE_STEPS",
-    "STYLE_DIM",
-    "Axis",
-    "ComponentName",
-]
-
 Axis: TypeAlias = Literal["tokens", "frames"]
 ComponentName: TypeAlias = Literal["bert", "duration", "text_encoder", "f0n", "decoder"]
 

@@ -5,21 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-__all__ = [
-    "AMX",
-    "ARM",
-    "BFLOAT16",
-    "CPUINFO",
-    "FEATURES",
-    "FLOAT16",
-    "PORTABLE",
-    "RELAXED",
-    "RISCV",
-    "WASM",
-    "X86",
-    "features_of_cpu",
-]
-
 CPUINFO = Path("/proc/cpuinfo")
 
 # LLVM's name -> the name in /proc/cpuinfo, of features that compilers and kernels use. Features that only

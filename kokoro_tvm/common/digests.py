@@ -5,8 +5,6 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-__all__ = ["file_sha256"]
-
 _CHUNK = 1 << 20  # bytes
 
 

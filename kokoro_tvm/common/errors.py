@@ -2,17 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = [
-    "BuildError",
-    "BundleError",
-    "InputError",
-    "KokoroTvmError",
-    "OutOfMemoryError",
-    "RecipeError",
-    "ValidationError",
-    "sentence",
-]
-
 
 class KokoroTvmError(Exception):
     """An error whose message says what is wrong, where, and what to do.

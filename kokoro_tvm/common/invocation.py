@@ -9,8 +9,6 @@ from pathlib import Path
 
 from kokoro_tvm.common.words import shorten_path
 
-__all__ = ["localize", "program"]
-
 _QUOTED_PROGRAM = re.compile(r"(?<=`)(?:kokoro-tvm|doit)(?=[` ])")
 
 

@@ -6,8 +6,6 @@ import sys
 from importlib import import_module
 from types import ModuleType
 
-__all__ = ["LOADED", "load"]
-
 LOADED = "kokoro_tvm.loaded"
 """Audit event of an import, with the module's name; the engine records it as code that a stage used."""
 

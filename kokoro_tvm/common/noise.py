@@ -21,8 +21,6 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["NUMPY", "Words", "block", "deviate", "draw_noise", "philox"]
-
 Word = Any  # a word or an array, a vector, an expression of them
 
 _MULTIPLIERS = 0xD2511F53, 0xCD9E8D57
@@ -112,19 +110,19 @@ def _radius(words: Words, word: Word) -> tuple[Word, Word]:
     With a sine of 2**31 for 1, the product has 2**21 for 1. u = 2**-zeros * (1 + (t + 1) / 2**32) / 2:
     `zeros` (31 at most) lead the word, and t follows its first one.
     """
-    normal, zeros = _normalised(words, word, (16, 8, 4, 2, 1))
+    normal, zeros = _normalize(words, word, (16, 8, 4, 2, 1))
     t = words.let(normal << words.const(1))
     below = words.let(words.high(~t, _alternating(words, t, _LOGARITHM, 32)))  # fraction of -log2 u
     small = zeros < words.const(1)
     # -log2 u with 32 fractional bits if it is below 1, so that small radii are exact, else with 26.
     fixed = words.select(small, below, (zeros << words.const(26)) + (below >> words.const(6)))
-    w, twice = _normalised(words, words.let(fixed), (16, 8, 4, 2))
-    y = words.let(_constant(words, _ROOT[0], 30) - words.high(w, _constant(words, _ROOT[1], 30)))
+    w, twice = _normalize(words, words.let(fixed), (16, 8, 4, 2))
+    y = words.let(_fixed_point(words, _ROOT[0], 30) - words.high(w, _fixed_point(words, _ROOT[1], 30)))
     for _ in range(3):  # Newton's iteration for 1 / sqrt(w)
         error = words.let(words.const(3 << 28) - words.high(w, words.let(words.high(y, y))))
         y = words.let(words.high(y, error << words.const(2)) << words.const(1))
     root = words.let(words.high(w, y) << words.const(1))
-    length = words.let(words.high(root, _constant(words, math.sqrt(2 * math.log(2)), 31)))
+    length = words.let(words.high(root, _fixed_point(words, math.sqrt(2 * math.log(2)), 31)))
     return length, words.let(words.select(small, words.const(8), words.const(5)) + (twice >> words.const(1)))
 
 
@@ -142,17 +140,18 @@ def _alternating(words: Words, x: Word, coefficients: tuple[float, ...], bits: i
     No difference may be negative.
     """
     *rest, last = coefficients
-    value = _constant(words, last, bits)
+    value = _fixed_point(words, last, bits)
     for coefficient in reversed(rest):
-        value = words.let(_constant(words, coefficient, bits) - words.high(x, value))
+        value = words.let(_fixed_point(words, coefficient, bits) - words.high(x, value))
     return value
 
 
-def _constant(words: Words, value: float, bits: int) -> Word:
+def _fixed_point(words: Words, value: float, bits: int) -> Word:
+    """Return a constant as a fixed-point word with `bits` bits behind the point."""
     return words.const(round(value * 2**bits))
 
 
-def _normalised(words: Words, word: Word, steps: tuple[int, ...]) -> tuple[Word, Word]:
+def _normalize(words: Words, word: Word, steps: tuple[int, ...]) -> tuple[Word, Word]:
     """Shift a word to the left by all steps that keep its first one; return it and the total shift."""
     shifted = words.const(0)
     for step in steps:

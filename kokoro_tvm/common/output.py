@@ -13,17 +13,6 @@ from typing import BinaryIO
 
 from kokoro_tvm.common.errors import InputError
 
-__all__ = [
-    "STANDARD_OUTPUT",
-    "check_distinct",
-    "check_place",
-    "is_stream",
-    "open_stream",
-    "resolve_link",
-    "whole_file",
-    "write_text",
-]
-
 STANDARD_OUTPUT = Path("-")
 
 
@@ -88,7 +77,7 @@ def whole_file(path: Path) -> Iterator[Path]:
     target = resolve_link(path)
     # A new name every time: a run that was killed may have left its file.
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
-    with _written(path):
+    with _translate_errors(path):
         try:
             yield temporary
             temporary.replace(target)
@@ -104,7 +93,7 @@ def open_stream(path: Path) -> Iterator[BinaryIO]:
         InputError: The stream cannot be written.
         BrokenPipeError: Nobody reads standard output any more.
     """
-    with _written(path):
+    with _translate_errors(path):
         stream = open(1 if path == STANDARD_OUTPUT else path, "wb", closefd=path != STANDARD_OUTPUT)  # noqa: SIM115
         try:
             yield stream
@@ -121,7 +110,8 @@ def write_text(path: Path, text: str) -> None:
 
 
 @contextmanager
-def _written(path: Path) -> Iterator[None]:
+def _translate_errors(path: Path) -> Iterator[None]:
+    """Raise an OSError as InputError, except a broken pipe of standard output."""
     name = "Standard output" if path == STANDARD_OUTPUT else path
     try:
         yield
@@ -135,7 +125,7 @@ def _written(path: Path) -> Iterator[None]:
 
 def _mode(path: Path) -> int:
     """Return the file mode of a path, and that of a regular file if nothing exists there."""
-    with _written(path):
+    with _translate_errors(path):
         try:
             return path.stat().st_mode
         except FileNotFoundError:

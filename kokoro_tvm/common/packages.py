@@ -15,16 +15,6 @@ from pathlib import Path
 
 from kokoro_tvm.common.errors import BuildError
 
-__all__ = [
-    "advice",
-    "find_package_folder",
-    "install_stock_packages",
-    "is_installed",
-    "missing",
-    "require_build",
-    "requirements",
-]
-
 STOCK = Path(__file__).with_name("stock.txt")
 """Requirements of the stock model's packages, with the SHA-256 of their wheels."""
 
@@ -52,8 +42,8 @@ def requirements() -> list[tuple[str, str]]:
 
 def advice(missing: Iterable[str]) -> str:
     """Return the pip command that installs missing packages, or the packages of missing modules."""
-    extras = {_bare(_NAME.match(r)[0]): extra for r, extra in reversed(requirements())}  # type: ignore[index]
-    needed = {extras.get(_bare(_PACKAGES.get(name, name)), "") for name in missing}
+    extras = {_normalize_name(_NAME.match(r)[0]): extra for r, extra in reversed(requirements())}  # type: ignore[index]
+    needed = {extras.get(_normalize_name(_PACKAGES.get(name, name)), "") for name in missing}
     listed = ",".join(sorted(needed - {""}))
     return f"pip install 'kokoro-tvm[{listed}]'" if listed else f"pip install {' '.join(missing)}"
 
@@ -66,7 +56,7 @@ def missing(extra: str) -> tuple[str, ...]:
 
 
 def require_build() -> None:
-    """Raise BuildError if a package that builds need is not installed."""
+    """Raise BuildError if a package of the extra `build` is not installed."""
     install_stock_packages()
     if names := missing("build"):
         what = "packages are" if len(names) > 1 else "package is"
@@ -116,5 +106,6 @@ def is_installed(name: str) -> bool:
     return True
 
 
-def _bare(name: str) -> str:
+def _normalize_name(name: str) -> str:
+    """Return the normalized name of a distribution (PEP 503): `PyYAML` is `pyyaml`."""
     return re.sub(r"[-_.]+", "-", name).lower()

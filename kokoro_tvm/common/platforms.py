@@ -5,8 +5,6 @@ from __future__ import annotations
 import platform
 from dataclasses import dataclass
 
-__all__ = ["WEB", "Platform", "detect_platform", "parse_triple"]
-
 _ARCHITECTURES = {"AMD64": "x86_64", "arm64": "aarch64"}  # other names -> LLVM's
 _SYSTEMS = {"linux": "linux", "windows": "windows", "darwin": "darwin", "macos": "darwin", "ios": "ios"}
 

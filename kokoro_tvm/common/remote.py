@@ -11,16 +11,6 @@ from uuid import uuid4
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
 
-__all__ = [
-    "READ_ONLY",
-    "TooLargeError",
-    "has_protocol",
-    "open_folder",
-    "read_portions",
-    "unreachable",
-    "whole_file",
-]
-
 _PORTION = 1 << 20  # bytes
 READ_ONLY = ("http", "https")
 """Protocols that cannot be written to."""

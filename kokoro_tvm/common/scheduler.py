@@ -9,8 +9,6 @@ from typing import Any
 
 from kokoro_tvm.common.errors import BuildError, InputError
 
-__all__ = ["completed", "connect"]
-
 _CONNECT_TIMEOUT_S = 20.0
 _POLL_INTERVAL_S = 1.0  # between looks at the scheduler's workers
 _NOTIFY_AFTER_S = 2.0  # without a worker
@@ -67,22 +65,23 @@ def completed(
         except queue.Empty:
             continue
         if future.status == "cancelled":  # nobody here cancels: the client has given the scheduler up
-            raise _gone(address)
+            raise _connection_error(address)
         remaining -= 1
         yield future
 
 
 def _workers(client: Any, address: str) -> set[str]:
-    """Return the addresses of the scheduler's workers."""
+    """Return the addresses of the scheduler's workers. Raises BuildError if the scheduler does not answer."""
     if client.status not in ("running", "connecting"):
-        raise _gone(address)
+        raise _connection_error(address)
     try:
         return set(client.scheduler_info(n_workers=-1)["workers"])
     except (OSError, TimeoutError) as error:
-        raise _gone(address) from error
+        raise _connection_error(address) from error
 
 
-def _gone(address: str) -> BuildError:
+def _connection_error(address: str) -> BuildError:
+    """Return the error of a scheduler that no longer answers."""
     return BuildError(
         f"the scheduler {address} no longer answers; start it and its workers again, and repeat the command: "
         "what was finished is kept"

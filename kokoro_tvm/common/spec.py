@@ -7,33 +7,6 @@ from typing import Annotated, Any, ClassVar
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-__all__ = [
-    "PATTERNS",
-    "CpuFeature",
-    "CpuName",
-    "EmulatedCpu",
-    "EspeakName",
-    "Extended",
-    "GpuArchitecture",
-    "LanguageCode",
-    "Name",
-    "NpmName",
-    "NpmVersion",
-    "PypiName",
-    "PypiVersion",
-    "RelativePath",
-    "Repository",
-    "Revision",
-    "Sha256",
-    "Spec",
-    "TargetSpec",
-    "Triple",
-    "TvmPass",
-    "Url",
-    "VoiceName",
-    "refuse_duplicates",
-]
-
 _NAME = r"^[a-z0-9][a-z0-9_-]{0,63}$"
 _EXTENDED = r"^_?[a-z0-9][a-z0-9_-]{0,63}$"
 _SHA256 = r"^[0-9a-f]{64}$"
@@ -110,7 +83,8 @@ class Spec(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _know_every_key(cls, data: Any) -> Any:
+    def _refuse_unknown_keys(cls, data: Any) -> Any:
+        """Raise PydanticCustomError for a key that is no field."""
         # Checked first: for a key with a typo, "missing" would be the wrong error.
         if isinstance(data, dict):
             valid = tuple(cls.model_fields)
@@ -127,8 +101,8 @@ class TargetSpec(Spec):
     kind: str
     run: bool = Field(
         default=True,
-        description="Whether the code is run where it is built. `false`: its gates are not run, and the "
-        "bundle says so wherever it is opened or inspected.",
+        description="Whether this machine runs the code. `false`: the gates are not run, and the "
+        "bundle says so whenever it is opened or inspected.",
     )
 
     @property

@@ -6,17 +6,6 @@ from collections.abc import Iterable, Sequence
 from itertools import takewhile
 from pathlib import Path
 
-__all__ = [
-    "either",
-    "format_number",
-    "format_seconds",
-    "hint",
-    "nearest",
-    "shorten",
-    "shorten_path",
-    "truncate",
-]
-
 _MAX_CHOICES = 60  # that a message lists: all voices, but not all CPUs
 _NEAR = 0.59  # difflib's ratio above which a word counts as a typo of another: `zen4` and `znver4` are 0.6
 
@@ -98,6 +87,11 @@ def format_number(value: object) -> str:
     if isinstance(value, int) and value.bit_length() > _MAX_BITS:
         return f"one of {value.bit_length()} bits"
     return repr(value)
+
+
+def round_number(value: float) -> str:
+    """Return a number with one decimal, or three digits if it is below 1: 91.4, 88, 0.0123."""
+    return f"{value:.1f}".removesuffix(".0") if abs(value) >= 1 else f"{value:.3g}"
 
 
 def format_seconds(seconds: float) -> str:

@@ -19,8 +19,6 @@ import yaml
 from kokoro_tvm.common.errors import KokoroTvmError, RecipeError, sentence
 from kokoro_tvm.common.words import shorten
 
-__all__ = ["MAX_BYTES", "Scalar", "Span", "YamlNode", "YamlText", "parse_scalar", "parse_yaml", "read_text"]
-
 MAX_BYTES = 8 << 20
 
 _WIDTH = 100  # columns of a quoted line; a longer one is cut around the caret
@@ -226,56 +224,60 @@ class _Parser:
         self._brackets: list[Span] = []  # that are open
 
     def document(self) -> YamlNode:
+        """Parse the only document of the text, a mapping. Raises `source.error`."""
         top = Span(self._source, 1, 1)
         next(self._events)  # the stream's start
         if isinstance(next(self._events), yaml.StreamEndEvent):
             return YamlNode(top, {}, top)
         event = next(self._events)
-        root = self._node(event, self._span(event), 1)
+        root = self._parse_node(event, self._span_of(event), 1)
         next(self._events)  # the document's end
         if not isinstance(event := next(self._events), yaml.StreamEndEvent):
-            raise self._span(event).error("a second document starts here; write one, without `---`")
+            raise self._span_of(event).error("a second document starts here; write one, without `---`")
         if not isinstance(root.value, dict):
             raise root.span.error("the file should be a mapping, lines of `key: value`")
         return root
 
-    def _node(self, event: Any, key: Span, depth: int) -> YamlNode:
+    def _parse_node(self, event: Any, key: Span, depth: int) -> YamlNode:
+        """Parse the value that begins with an event, all of its events included. Raises `source.error`."""
         if isinstance(event, yaml.AliasEvent) or event.anchor is not None:
             word = shorten(str(event.anchor))
-            raise self._span(event).error(
+            raise self._span_of(event).error(
                 f"anchors and aliases ({word}) are not allowed: write the value out"
             )
         if event.tag is not None:
-            raise self._span(event).error(
+            raise self._span_of(event).error(
                 f"tags ({shorten(event.tag.replace(_STANDARD, '!!'))}) are not allowed: remove it"
             )
-        span = self._span(event)
+        span = self._span_of(event)
         if isinstance(event, yaml.ScalarEvent):
-            return YamlNode(span, self._scalar(event), key)
+            return YamlNode(span, self._convert_scalar(event), key)
         if depth > self._max_depth:
             raise span.error("text should stand here, not a list or a mapping")
         if event.flow_style:
             self._brackets.append(span)
-        read = self._entries if isinstance(event, yaml.MappingStartEvent) else self._items
+        read = self._parse_entries if isinstance(event, yaml.MappingStartEvent) else self._parse_items
         value = read(depth + 1)
         if event.flow_style:
             self._brackets.pop()
         return YamlNode(span, value, key)
 
-    def _items(self, depth: int) -> list[YamlNode]:
+    def _parse_items(self, depth: int) -> list[YamlNode]:
+        """Parse the items of a list, up to its end. Raises `source.error`."""
         items = []
         while not isinstance(event := next(self._events), yaml.SequenceEndEvent):
             if _is_empty(event):
-                raise self._span(event).error("an item of this list has no value: write one, or remove it")
-            items.append(self._node(event, self._span(event), depth))
+                raise self._span_of(event).error("an item of this list has no value: write one, or remove it")
+            items.append(self._parse_node(event, self._span_of(event), depth))
         return items
 
-    def _entries(self, depth: int) -> dict[str, YamlNode]:
+    def _parse_entries(self, depth: int) -> dict[str, YamlNode]:
+        """Parse the keys and values of a mapping, up to its end. Raises `source.error`."""
         entries: dict[str, YamlNode] = {}
         while not isinstance(event := next(self._events), yaml.MappingEndEvent):
             if not isinstance(event, yaml.ScalarEvent):
-                raise self._span(event).error("a key must be a single word; a list or mapping stands here")
-            word, key = event.value, self._span(event)
+                raise self._span_of(event).error("a key must be a single word; a list or mapping stands here")
+            word, key = event.value, self._span_of(event)
             if word in entries:
                 first = entries[word].key.line
                 message = f"the key `{shorten(word)}` stands here a second time; line {first} has it already"
@@ -283,13 +285,13 @@ class _Parser:
             value = next(self._events)
             if _is_empty(value):
                 raise key.error(f"`{shorten(word)}` has no value: write one, or remove it{self._hint(key)}")
-            entries[word] = self._node(value, key, depth)
+            entries[word] = self._parse_node(value, key, depth)
         return entries
 
     def _hint(self, key: Span) -> str:
         """Say what to indent if the keys of a key without a value stand right below it."""
         event: Any = next(self._events)
-        below = self._span(event)
+        below = self._span_of(event)
         if not isinstance(event, yaml.ScalarEvent) or (below.line, below.column) != (
             key.line + 1,
             key.column,
@@ -297,17 +299,19 @@ class _Parser:
             return ""
         return f"; indent `{shorten(event.value)}` below it, if it is a part of it"
 
-    def _scalar(self, event: Any) -> Scalar:
+    def _convert_scalar(self, event: Any) -> Scalar:
+        """Parse a scalar; quoted ones, and all if `strings` is set, are text. Raises `source.error`."""
         if self._strings and not event.style and event.value in ("~", "null"):
-            raise self._span(event).error("this is empty: write a value, or put it in quotes")
+            raise self._span_of(event).error("this is empty: write a value, or put it in quotes")
         if event.style or self._strings:
             return str(event.value)
         try:
             return parse_scalar(event.value)
         except ValueError as error:
-            raise self._span(event).error(str(error)) from error
+            raise self._span_of(event).error(str(error)) from error
 
-    def _span(self, event: Any) -> Span:
+    def _span_of(self, event: Any) -> Span:
+        """Return the place of an event: the whole of a scalar on one line, else its first character."""
         start, end = event.start_mark, event.end_mark
         single = start.line == end.line and isinstance(event, yaml.ScalarEvent)
         return Span(

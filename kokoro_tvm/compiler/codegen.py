@@ -21,17 +21,6 @@ from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.runtime.bundle.device_code import DeviceCode
 from kokoro_tvm.targets import Machine, tvm_target
 
-__all__ = [
-    "SplitModule",
-    "extract_device_code",
-    "generate_kernel",
-    "lower_to_vm",
-    "make_pass_context",
-    "split_module",
-    "write_instructions",
-    "write_object",
-]
-
 # This pass makes the only function of a module its `main`, and every kernel is alone in its module.
 _ENTRY = "tirx.AnnotateEntryFunc"
 _SELF = b"_lib"  # TVM's mark of the module itself among those that it packs

@@ -7,6 +7,7 @@ dict (`kokoro_tvm.model.patches.weight_norm.fold_weight_norm`), their shapes and
 from __future__ import annotations
 
 import io
+import traceback
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -18,20 +19,11 @@ from torch.export.graph_signature import InputKind
 
 import kokoro_tvm.kernels  # noqa: F401  (registers torch.ops.kokoro, which programs are made of)
 from kokoro_tvm.common.errors import BuildError, KokoroTvmError
+from kokoro_tvm.model import patches as patch_modules
 from kokoro_tvm.model.components import build_component
 from kokoro_tvm.model.kokoro import build_model
 from kokoro_tvm.model.patches import apply_patches
 from kokoro_tvm.model.signatures import Signature, TensorSpec, signatures
-
-__all__ = [
-    "PLAIN_OPERATIONS",
-    "export_component",
-    "list_operations",
-    "load_program",
-    "save_program",
-    "strip_program",
-    "trace_component",
-]
 
 PLAIN_OPERATIONS = frozenset(
     {
@@ -56,6 +48,7 @@ PLAIN_OPERATIONS = frozenset(
 )
 """Operations of a program besides `kokoro.*`; "mul" multiplies lengths known only at run time."""
 
+_PATCHES = Path(patch_modules.__file__).parent
 _LONGEST_REASON = 300  # characters of torch's own message
 _TRACED_LENGTH = 7  # any length above 1: torch specializes sizes of 0 and 1
 
@@ -100,7 +93,7 @@ def trace_component(
     _check_bucket(signature, config, bucket)
     module = build_component(component, build_model(config, None, device="meta"))
     example = min(_TRACED_LENGTH, bucket)
-    arguments = tuple(_example(spec.at(example)) for spec in signature.inputs)
+    arguments = tuple(_example_input(spec.at(example)) for spec in signature.inputs)
     dynamic = _dynamic_shapes(signature, bucket)
     with apply_patches(patches, module), torch.no_grad():
         try:
@@ -109,6 +102,12 @@ def trace_component(
             raise
         except Exception as error:  # the stock code between the patches may raise anything
             reason = str(error).strip().partition("\n")[0][:_LONGEST_REASON]
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            if Path(place.filename).is_relative_to(_PATCHES):
+                raise BuildError(
+                    f"{component} cannot be exported, because a patch has a mistake: {type(error).__name__} "
+                    f"in {place.filename}, line {place.lineno}: {reason}"
+                ) from error
             raise BuildError(
                 f"{component} cannot be exported with the patches {', '.join(patches)}: one is missing from "
                 f"its list, or does not cover a piece of the model ({type(error).__name__}: {reason})"
@@ -119,7 +118,7 @@ def trace_component(
 
 def list_operations(program: ExportedProgram) -> list[str]:
     """List every operation of the graph, in order: "kokoro.conv1d.default", "aten.cat.default", "mul"."""
-    return [_operation(node) for node in program.graph.nodes if node.op == "call_function"]
+    return [_name_operation(node) for node in program.graph.nodes if node.op == "call_function"]
 
 
 def save_program(program: ExportedProgram, path: Path) -> None:
@@ -153,7 +152,7 @@ def _check_bucket(signature: Signature, config: Mapping[str, Any], bucket: int) 
         )
 
 
-def _example(spec: TensorSpec) -> torch.Tensor:
+def _example_input(spec: TensorSpec) -> torch.Tensor:
     """Return an example input on the meta device."""
     return torch.empty(spec.shape, dtype=getattr(torch, spec.dtype), device="meta")
 
@@ -182,7 +181,7 @@ def strip_program(program: ExportedProgram) -> None:
     program.example_inputs = None
 
 
-def _operation(node: torch.fx.Node) -> str:
+def _name_operation(node: torch.fx.Node) -> str:
     """Return the name of a node's operation."""
     target = node.target
     if isinstance(target, torch._ops.OpOverload):
@@ -197,22 +196,22 @@ def _check_program(
     foreign = sorted({n for n in list_operations(program) if not n.startswith("kokoro.")} - PLAIN_OPERATIONS)
     if foreign:
         raise BuildError(
-            f"the exported {component} contains {_first(foreign)}, which no later stage supports: a patch is "
-            f"missing from its list, or does not cover a piece of the model{_without(patches)}"
+            f"the exported {component} contains {_shorten(foreign)}, which no later stage takes: a patch is "
+            f"missing from its list, or does not cover a piece of the model{_format_patches(patches)}"
         )
     inputs = (InputKind.PARAMETER, InputKind.USER_INPUT)
     constants = [str(s.target) for s in program.graph_signature.input_specs if s.kind not in inputs]
     if constants:
         remedy = (
-            f"a patch that makes them parameters does not cover them{_without(patches)}"
+            f"a patch that makes them parameters does not cover them{_format_patches(patches)}"
             if "weight_norm" in patches
             else "add the patch `weight_norm` to its list, which folds normalised weights into parameters"
         )
-        raise BuildError(f"the exported {component} holds values of its own, {_first(constants)}: {remedy}")
+        raise BuildError(f"the exported {component} holds values of its own, {_shorten(constants)}: {remedy}")
     unused = [n.name for n in program.graph.find_nodes(op="placeholder") if not n.users]
     if unused:
         raise BuildError(
-            f"the exported {component} does not use its inputs {_first(unused)}: "
+            f"the exported {component} does not use its inputs {_shorten(unused)}: "
             "a patch replaces what reads them"
         )
     symbols = {s: r for s, r in program.range_constraints.items() if s.is_symbol}
@@ -224,12 +223,12 @@ def _check_program(
         )
 
 
-def _first(names: Sequence[str]) -> str:
-    """List the first three names and the number of the others."""
+def _shorten(names: Sequence[str]) -> str:
+    """Join the first three names, and the number of the others, for a message."""
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     return ", ".join(names[:3]) + more
 
 
-def _without(patches: Sequence[str]) -> str:
-    """Format the patches for an error."""
+def _format_patches(patches: Sequence[str]) -> str:
+    """Return the patches in parentheses, for the end of a message."""
     return f" (its patches are {', '.join(patches) or 'none'})"

@@ -26,8 +26,6 @@ from kokoro_tvm.kernels.base.schedule import ConvChoice
 from kokoro_tvm.kernels.base.semantic import PackedWeight
 from kokoro_tvm.targets import Machine, tvm_target
 
-__all__ = ["LoweredModule", "Parameter", "lower"]
-
 
 @dataclass(frozen=True)
 class Parameter:
@@ -66,7 +64,7 @@ class Parameter:
 _PARAMETER = TypeAdapter(Parameter)
 
 
-def _packing(entry: Mapping[str, Any] | None) -> PackedWeight | None:
+def _parse_packing(entry: Mapping[str, Any] | None) -> PackedWeight | None:
     return PackedWeight.from_json(entry) if entry else None
 
 
@@ -127,6 +125,7 @@ def lower(
     parameters: list[Any] = []
 
     def observe(name: str, current: Any) -> None:
+        """Keep packings, joined weights and parameters after `select_kernels`; then call `dump`."""
         if name == "select_kernels":
             function = current[f"{component}_forward"]
             packings.update(json.loads(function.attrs[PACKINGS]))
@@ -170,7 +169,10 @@ def _map_weights(program: torch.export.ExportedProgram) -> dict[str, str]:
 
 
 def _import(program: torch.export.ExportedProgram, component: str, weights: Mapping[str, str]) -> Any:
-    """Import a program to Relax as `<component>_forward`."""
+    """Import a program to Relax as `<component>_forward`.
+
+    Raises BuildError if the weights are not its last parameters.
+    """
     # The importer converts parameter values, which a program lacks: one expanded element replaces each.
     for name, value in program.state_dict.items():
         stand_in = torch.zeros((), dtype=value.dtype).expand(value.shape)
@@ -213,13 +215,15 @@ def _list_parameters(
     """Describe the weights that the module takes."""
     result = []
     for parameter in parameters:
-        parts = tuple((weights[part], _packing(packed)) for part, packed in joined.get(parameter.name, ()))
+        parts = tuple(
+            (weights[part], _parse_packing(packed)) for part, packed in joined.get(parameter.name, ())
+        )
         result.append(
             Parameter(
                 f"{parts[0][0]}+{len(parts) - 1}" if parts else weights[parameter.name],
                 str(parameter.ty.dtype),
                 tuple(int(extent) for extent in parameter.ty.shape),
-                _packing(packings.get(parameter.name)),
+                _parse_packing(packings.get(parameter.name)),
                 parts,
             )
         )

@@ -19,8 +19,6 @@ from kokoro_tvm.compiler.quantize import quantize_weight, select_bits
 from kokoro_tvm.kernels.base.semantic import PackedWeight
 from kokoro_tvm.runtime.bundle.quantized import METADATA
 
-__all__ = ["ALIGNMENT", "compute_packed_weights", "pack_weights"]
-
 ALIGNMENT = 64  # bytes
 # Dtypes of packed weights, and safetensors' names for them.
 _DTYPES = {"float32": "F32", "float16": "F16", "int32": "I32", "uint16": "U16"}
@@ -101,7 +99,7 @@ def compute_packed_weights(
 
 
 def _pack(name: str, packing: PackedWeight | None, state: Mapping[str, np.ndarray]) -> np.ndarray:
-    """Pack one weight."""
+    """Return a weight's packed array, or the weight itself. Raises BuildError if the checkpoint lacks it."""
     if name not in state:
         raise BuildError(f"the checkpoint has no {name}, which the compiled model takes")
     array = np.ascontiguousarray(state[name], np.float32)
@@ -109,7 +107,7 @@ def _pack(name: str, packing: PackedWeight | None, state: Mapping[str, np.ndarra
 
 
 def _write(tensors: Mapping[str, np.ndarray], described: Mapping[str, object], path: Path) -> None:
-    """Write tensors as a safetensors file."""
+    """Write tensors as a safetensors file, aligned and little-endian, with `described` as its metadata."""
     header: dict[str, object] = {}
     if described:
         header["__metadata__"] = {METADATA: json.dumps(described, separators=(",", ":"))}

@@ -14,8 +14,6 @@ import numpy as np
 
 from kokoro_tvm.kernels.base.semantic import Packing
 
-__all__ = ["QuantizedWeight", "quantize_weight", "select_bits"]
-
 
 @dataclass(frozen=True, eq=False)
 class QuantizedWeight:

@@ -9,8 +9,6 @@ from tvm import relax, tirx
 
 from kokoro_tvm.kernels.base.relax import semantic_call
 
-__all__ = ["add_seeded_entry", "build_noise_module"]
-
 
 def build_noise_module(function: Any, name: str) -> Any | None:
     """Build a module of one function, `name`_forward(f0, seed), that draws the noise that a component takes.

@@ -28,8 +28,6 @@ from kokoro_tvm.kernels.gpu.fold import ChannelReduction
 from kokoro_tvm.kernels.gpu.kernel import GpuKernel
 from kokoro_tvm.kernels.gpu.members import MemberBuffer, declare_members, declare_weights
 
-__all__ = ["adain_coefficients"]
-
 
 def _infer_shape(*, moments: Shape, **_: Any) -> Shape:
     return (3, moments[2])
@@ -81,6 +79,7 @@ def _build_cpu_kernel(call: OpCall) -> Any:
                     k.store(count, all_steps, 0)
 
             def wide_load(buffer: Any, *index: Any) -> Any:
+                """Load channels as float64."""
                 return Cast(wide, k.load(buffer, *index, lanes=width))
 
             exact = k.let(k.load(mean, 0, lanes=width))
@@ -157,6 +156,7 @@ def _build_gpu_kernel(call: OpCall) -> Any:
                     k.store(total, zero, 0)
 
                 def block(slot: Any) -> None:
+                    """Add the terms of a block, unless its slot is empty."""
                     steps = k.let(moments[slot, 3, c])
                     with k.when(steps > zero):
                         share = k.let(moments[slot, 1, c] / steps)
@@ -173,6 +173,7 @@ def _build_gpu_kernel(call: OpCall) -> Any:
             near = k.let(sum_of_means * inverse_count)
 
             def center(steps: Any, mean: Any, squares: Any) -> tuple[Any, ...]:
+                """Return the terms of the variance: the block's squares moved to the mean of all blocks."""
                 difference = k.let(mean - near)
                 return steps * difference, squares + steps * difference * difference
 

@@ -13,9 +13,6 @@ from kokoro_tvm.kernels.base.semantic import OpCall, OpImplementation, crop_vali
 from kokoro_tvm.kernels.cpu.kernel import CpuKernel
 from kokoro_tvm.kernels.gpu.kernel import GpuKernel
 
-__all__ = ["attention"]
-
-
 _QUERIES = 8  # computed side by side, each against whole vectors of keys
 
 
@@ -42,6 +39,7 @@ def _build_cpu_kernel(call: OpCall) -> Any:
             return rows
 
         def total(register: Any, combine: Any) -> Any:
+            """Combine all lanes of a vector to one value."""
             result = register[0]
             for lane in range(1, lanes):
                 result = k.let(combine(result, register[lane]))

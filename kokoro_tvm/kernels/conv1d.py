@@ -36,10 +36,9 @@ from kokoro_tvm.kernels.gpu.layer import ConvLayer, activate_value, select_weigh
 from kokoro_tvm.kernels.gpu.matrix import MatrixTile
 from kokoro_tvm.kernels.moments import FEWEST_STEPS
 
-__all__ = ["conv1d", "plan_of"]
-
 
 def _infer_shape(*, x: Shape, weight: Shape, stride: int, padding: int, dilation: int, **_: Any) -> Shape:
+    """Return the extents of the result: (1, T', O)."""
     taps = weight[2] if len(weight) == 3 else 1
     return (1, (x[1] + 2 * padding - dilation * (taps - 1) - 1) // stride + 1, weight[0])
 
@@ -108,6 +107,7 @@ def _get_packings(call: OpCall) -> Mapping[str, Packing]:
     plan, stride = plan_of(call), call.get_int("stride")
 
     def layout(weight: Any) -> Any:
+        """Return a weight as (outputs, channels, taps), with the stride folded into the channels."""
         weight = weight.reshape(*weight.shape[:2], -1)
         return fold_stride(weight, stride) if stride > 1 else weight
 
@@ -115,6 +115,7 @@ def _get_packings(call: OpCall) -> Mapping[str, Packing]:
 
 
 def _can_emit_moments(call: OpCall) -> bool:
+    """Return whether column blocks are whole and tiles long enough for a block of moments."""
     plan = plan_of(call)
     return plan.outputs % plan.columns == 0 and plan.tiles * plan.tile_steps >= FEWEST_STEPS
 
@@ -158,11 +159,15 @@ def _get_gpu_packings(call: OpCall) -> Mapping[str, Packing]:
 
 
 def _list_gpu_float16(call: OpCall) -> frozenset[str]:
+    """List the tensors that memory may hold as float16."""
     return frozenset({"x", "residual", "added", "y"} if call.attributes["tolerant"] else ())
 
 
 def _build_gpu_kernel(call: OpCall) -> Any:
-    """Build the GPU kernel; a stride is folded into the channels, see `fold_stride`."""
+    """Build the GPU kernel; a stride is folded into the channels, see `fold_stride`.
+
+    Raises NotImplementedError for a stride with dilation.
+    """
     stride, padding = call.get_int("stride"), call.get_int("padding")
     dilation, taps, slope = call.get_int("dilation"), _count_taps(call), call.get_float("slope")
     repeat = call.get_int("repeat")
@@ -183,6 +188,7 @@ def _build_gpu_kernel(call: OpCall) -> Any:
         moments = k.param("moments", call.moments) if call.moments is not None else None
 
         def read(row: Any, channel: Any) -> Any:
+            """Return the normalized, activated input, 0 outside the valid steps."""
             t = k.let(row * stride + tirx.truncdiv(channel, width) - padding if stride > 1 else row - padding)
             c = k.let(tirx.truncmod(channel, width)) if stride > 1 else channel
             value = k.zeros()
@@ -191,6 +197,7 @@ def _build_gpu_kernel(call: OpCall) -> Any:
             return value[0]
 
         def write(step: Any, output: Any, total: Any) -> Any:
+            """Finish, store and return a result."""
             value = total if bias is None else total + bias[output]
             value = value if residual is None else value + k.to_float32(residual[0, step // repeat, output])
             gain = call.get_float("gain")

@@ -29,8 +29,6 @@ from kokoro_tvm.kernels.gpu.kernel import GpuKernel
 from kokoro_tvm.kernels.gpu.layer import ConvLayer, activate_value, select_weight_dtype
 from kokoro_tvm.kernels.moments import SPARE_SLOTS
 
-__all__ = ["conv_transpose1d"]
-
 
 def _infer_shape(*, x: Shape, weight: Shape, stride: int, lead: bool, **_: Any) -> Shape:
     return (1, x[1] * stride + int(lead), weight[1])
@@ -62,6 +60,7 @@ def _build_cpu_kernel(call: OpCall) -> Any:
         put = output.put if output.channels % plan.columns == 0 else output.put_some
 
         def write(step: Any, column: Any, value: Any, lanes: int) -> None:
+            """Store a column of the convolution: a channel of its step and phase."""
             phase = k.let(column // width)
             c = k.let(column - phase * width)
             at = k.let(step * stride + phase)
@@ -71,6 +70,7 @@ def _build_cpu_kernel(call: OpCall) -> Any:
                     put(const(0, "int64"), c, value, lanes)
 
         def shift(column_block: Any) -> Any:
+            """Return the rows by which a column block reads later: 1 for the second half of the phases."""
             late = column_block * plan.columns // width + stride // 2 >= stride
             return select(late, const(1, "int64"), const(0, "int64"))
 
@@ -107,6 +107,7 @@ def _get_gpu_packings(call: OpCall) -> Mapping[str, Packing]:
 
 
 def _list_gpu_float16(call: OpCall) -> frozenset[str]:
+    """List the tensors that memory may hold as float16."""
     return frozenset({"x", "residual", "y"} if call.attributes["tolerant"] else ())
 
 
@@ -125,6 +126,7 @@ def _build_gpu_kernel(call: OpCall) -> Any:
         moments = k.param("moments", call.moments) if call.moments is not None else None
 
         def read(row: Any, channel: Any) -> Any:
+            """Return the activated input, 0 outside the valid steps."""
             t = k.let(row - 1)
             value = k.zeros()
             with k.when(logical_and(t >= 0, t < valid_steps)):
@@ -137,6 +139,7 @@ def _build_gpu_kernel(call: OpCall) -> Any:
             return value[0]
 
         def put(at: Any, c: Any, total: Any) -> Any:
+            """Add bias and residual to a result, store and return it."""
             value = total if bias is None else total + bias[c]
             value = k.let(value if residual is None else value + k.to_float32(residual[0, at, c]))
             k.store(y, value, 0, at, c)
@@ -151,6 +154,7 @@ def _build_gpu_kernel(call: OpCall) -> Any:
                     k.store(moments, moment, 0, i, c)
 
         def write(step: Any, column: Any, total: Any) -> Any:
+            """Store and return a column of the convolution: a channel of its step and phase."""
             phase = k.let(column // width)
             c, at = k.let(column - phase * width), k.let(step * stride + phase)
             with ExitStack() as inside:
@@ -163,6 +167,7 @@ def _build_gpu_kernel(call: OpCall) -> Any:
             return value
 
         def shift(column: Any) -> Any:
+            """Return the rows by which a column reads later: 1 for the second half of the phases."""
             late = column // width + stride // 2 >= stride
             return select(late, const(1, "int32"), const(0, "int32"))
 

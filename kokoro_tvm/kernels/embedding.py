@@ -11,8 +11,6 @@ from kokoro_tvm.kernels.base.semantic import OpCall, OpImplementation, Shape, se
 from kokoro_tvm.kernels.cpu.kernel import CpuKernel
 from kokoro_tvm.kernels.gpu.kernel import GpuKernel
 
-__all__ = ["embedding"]
-
 
 def _infer_shape(*, weight: Shape, ids: Shape) -> Shape:
     return (1, ids[1], weight[1])

@@ -15,10 +15,9 @@ from kokoro_tvm.kernels.base.semantic import OpCall, OpImplementation, semantic_
 from kokoro_tvm.kernels.cpu.kernel import CpuKernel
 from kokoro_tvm.kernels.gpu.kernel import GpuKernel
 
-__all__ = ["gelu"]
-
 
 def _emit_gelu(k: BaseKernel, value: Expr, width: int = 1) -> Expr:
+    """Return the GELU of a vector of `width` values, by its tanh approximation."""
     cubic = value + const(0.044715, dtype(width)) * value * value * value
     bent = tanh(k, const(math.sqrt(2 / math.pi), dtype(width)) * cubic)
     return const(0.5, dtype(width)) * value * (const(1.0, dtype(width)) + bent)

@@ -32,8 +32,6 @@ from kokoro_tvm.kernels.cpu.kernel import CpuKernel
 from kokoro_tvm.kernels.gpu.kernel import GpuKernel
 from kokoro_tvm.kernels.gpu.phases import HarmonicPhases
 
-__all__ = ["harmonic_source"]
-
 
 def _infer_shape(*, f0: Shape, upsample: int, **_: Any) -> Shape:
     return (1, f0[1] * upsample)
@@ -132,6 +130,7 @@ def _build_cpu_kernel(call: OpCall) -> Any:
                     lead: float = lead,
                     voiced: Any = voiced,
                 ) -> None:
+                    """Compute `width` samples from sample `p` of the loop on."""
                     start = k.let(Cast("float64", p) + const(lead, "float64"))
                     steps = k.broadcast(start, width)
                     if width > 1:
@@ -149,7 +148,10 @@ _GPU_THREADS, _GPU_STEPS = 256, 4  # of f0, which a workgroup turns into samples
 
 
 def _build_gpu_kernel(call: OpCall) -> Any:
-    """Build the GPU kernel; a workgroup sums the pitch of all steps before its own."""
+    """Build the GPU kernel; a workgroup sums the pitch of all steps before its own.
+
+    Raises NotImplementedError for an odd `upsample`.
+    """
     a, harmonics = call.attributes, int(call.shapes["weight"][1])
     upsample = int(a["upsample"])
     half = upsample // 2

@@ -32,8 +32,6 @@ from kokoro_tvm.kernels.cpu.kernel import CpuKernel
 from kokoro_tvm.kernels.gpu.fourier import build_bases
 from kokoro_tvm.kernels.gpu.kernel import GpuKernel
 
-__all__ = ["istft"]
-
 
 def _infer_shape(*, x: Shape, n_fft: int, hop: int, **_: Any) -> Shape:
     return (1, (x[1] - 1) * hop)
@@ -110,7 +108,10 @@ _GPU_THREADS, _GPU_HOPS = 128, 64  # of a workgroup
 
 
 def _build_gpu_kernel(call: OpCall) -> Any:
-    """Build the GPU kernel; a workgroup computes some hops from the spectra of all frames they overlap."""
+    """Build the GPU kernel; a workgroup computes some hops from the spectra of all frames they overlap.
+
+    Raises NotImplementedError if the hop does not divide half the window.
+    """
     n_fft, hop = call.get_int("n_fft"), call.get_int("hop")
     bins, half, overlap = n_fft // 2 + 1, n_fft // 2, n_fft // hop
     if n_fft % hop or half % hop:

@@ -21,8 +21,6 @@ from kokoro_tvm.kernels.cpu.kernel import CpuKernel
 from kokoro_tvm.kernels.gpu.kernel import GpuKernel
 from kokoro_tvm.kernels.moments import BLOCK, emit_all_block_moments, emit_moments
 
-__all__ = ["join"]
-
 _TENSORS = ("a", "b", "c", "d")
 
 
@@ -67,6 +65,7 @@ def _build_gpu_kernel(call: OpCall) -> Any:
         moments = k.param("moments", call.moments) if call.moments is not None else None
 
         def read(t: Any, channel: Any) -> Any:
+            """Return a value of the result: a channel of the tensor that it belongs to."""
             value, first = k.registers(1), 0
             for tensor in inputs:
                 width = int(tensor.shape[2])

@@ -15,9 +15,6 @@ from kokoro_tvm.kernels.cpu.kernel import CpuKernel
 from kokoro_tvm.kernels.gpu.fold import reduce_workgroup
 from kokoro_tvm.kernels.gpu.kernel import GpuKernel
 
-__all__ = ["layer_norm"]
-
-
 # Partial sums, also without vectors: the 768 channels of BERT, summed one after another, cost 8 dB.
 _MIN_SUMS = 4
 
@@ -34,11 +31,13 @@ def _build_cpu_kernel(call: OpCall) -> Any:
         with k.parallel(n) as t:
 
             def average(term: Callable[[Any, int], Any], t: Any = t) -> Any:
+                """Return the mean over all channels of term(vector, width)."""
                 sums, rest = k.registers(lanes), k.registers(1)
                 k.store(sums, const(0.0, dtype(lanes)), 0, lanes=lanes)
                 k.store(rest, const(0.0, "float32"), 0)
 
                 def add(c: Any, width: int) -> None:
+                    """Add the terms of `width` channels from `c` on."""
                     into = rest if width == 1 else sums
                     value = term(k.load(x, 0, t, c, lanes=width), width)
                     k.accumulate(into, value, 0, lanes=width)
@@ -60,6 +59,7 @@ def _build_cpu_kernel(call: OpCall) -> Any:
             def normalize(
                 c: Any, width: int, t: Any = t, mean: Any = mean, deviation: Any = deviation
             ) -> None:
+                """Normalize and store `width` channels from `c` on."""
                 value = (k.load(x, 0, t, c, lanes=width) - k.broadcast(mean, width)) / k.broadcast(
                     deviation, width
                 )
@@ -101,6 +101,7 @@ def _build_gpu_kernel(call: OpCall) -> Any:
                 return k.let(sum_of_terms * const(1.0 / channels, "float32"))
 
             def read(share: int) -> Any:
+                """Load a channel to its register and return it."""
                 k.store(values, x[0, t, own[share]], share)
                 return values[share]
 

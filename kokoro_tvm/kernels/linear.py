@@ -21,8 +21,6 @@ from kokoro_tvm.kernels.cpu.kernel import CpuKernel
 from kokoro_tvm.kernels.gpu.exact import COLUMNS, THREADS, product
 from kokoro_tvm.kernels.gpu.kernel import GpuKernel
 
-__all__ = ["linear"]
-
 
 def _infer_shape(*, x: Shape, weight: Shape, **_: Any) -> Shape:
     return (1, weight[0])

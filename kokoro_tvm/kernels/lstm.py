@@ -15,8 +15,6 @@ from kokoro_tvm.kernels.base.semantic import OpCall, OpImplementation, Packing, 
 from kokoro_tvm.kernels.cpu.kernel import CpuKernel
 from kokoro_tvm.kernels.gpu.kernel import GpuKernel
 
-__all__ = ["lstm"]
-
 
 def _infer_shape(*, forward: Shape, weight_forward: Shape, **_: Any) -> Shape:
     return (1, forward[1], 2 * weight_forward[1])
@@ -50,6 +48,7 @@ def _build_cpu_kernel(call: OpCall) -> Any:
         n = k.let(valid_steps, "n")
 
         def direction(gates: Any, weight: Any, bias: Any, reverse: bool) -> None:
+            """Run one direction over all steps, from a state of zeros."""
             h, following, c = k.scratch(hidden), k.scratch(hidden), k.scratch(hidden)
             zero = const(0.0, "float32")
             with k.loop(hidden) as j:
@@ -61,6 +60,7 @@ def _build_cpu_kernel(call: OpCall) -> Any:
         def step(
             t: Any, gates: Any, weight: Any, bias: Any, h: Any, following: Any, c: Any, reverse: bool
         ) -> None:
+            """Compute step `t` from the states `h` and `c`, which become those of the step."""
             with k.loop(blocks) as block:
                 total, acc = k.registers(4 * units), k.registers(4 * units)
                 places = [(gate, v, gate * units + v * lanes) for gate in range(4) for v in range(vectors)]
@@ -136,6 +136,7 @@ def _build_gpu_kernel(call: OpCall) -> Any:
                 k.store(sums, projected[0, t, gate * hidden + unit] + bias[gate * hidden + unit], gate)
 
             def add(first: Any, count: int) -> None:
+                """Add the products of `count` hidden units from `first` on as one partial sum."""
                 for gate in range(4):
                     k.store(part, const(0.0, "float32"), gate)
                 with k.loop(count) as offset:

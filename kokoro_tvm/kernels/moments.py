@@ -15,18 +15,6 @@ from kokoro_tvm.kernels.cpu.kernel import CpuKernel
 from kokoro_tvm.kernels.gpu.fold import ChannelReduction, sum_pairwise
 from kokoro_tvm.kernels.gpu.kernel import GpuKernel
 
-__all__ = [
-    "BLOCK",
-    "FEWEST_STEPS",
-    "SPARE_SLOTS",
-    "clear_slots",
-    "emit_all_block_moments",
-    "emit_block_moments",
-    "emit_moments",
-    "moments",
-    "slots",
-]
-
 FEWEST_STEPS = 64
 """Fewest steps of a block, except in short tensors; bounds how many slots a length needs."""
 SPARE_SLOTS = 16

@@ -17,8 +17,6 @@ from kokoro_tvm.kernels.base.semantic import OpCall, OpImplementation, Shape, se
 from kokoro_tvm.kernels.cpu.kernel import CpuKernel
 from kokoro_tvm.kernels.gpu.kernel import GpuKernel
 
-__all__ = ["normal_noise"]
-
 
 def _infer_shape(*, f0: Shape, upsample: int, **_: Any) -> Shape:
     return (1, f0[1] * upsample)
@@ -53,9 +51,11 @@ class _VectorWords:
         return self._word(self._wide(a) * self._wide(b) >> const(32, dtype(self._lanes, "uint64")))
 
     def _wide(self, word: Any) -> Any:
+        """Widen words to 64 bits."""
         return Cast(dtype(self._lanes, "uint64"), word)
 
     def _word(self, value: Any) -> Any:
+        """Narrow to 32 bits, modulo 2**32."""
         return Cast(dtype(self._lanes, "uint32"), value)
 
     def select(self, condition: Any, yes: Any, no: Any) -> Any:
@@ -87,6 +87,7 @@ def _build_cpu_kernel(call: OpCall) -> Any:
             return block(words, words.let(place), piece, words.const(0), (low, high))
 
         def draw_blocks(first: Any, width: int) -> None:
+            """Draw `width` blocks from `first` on and store their samples in order."""
             interleaved = k.registers(4 * width)
             for j, vector in enumerate(draw(first, width)):
                 k.store(interleaved, vector, j * width, lanes=width)
@@ -108,10 +109,12 @@ def _build_cpu_kernel(call: OpCall) -> Any:
 
 
 def _high(word: Any) -> Any:
+    """Return the upper half of a word."""
     return word >> tirx.const(16, "uint32")
 
 
 def _low(word: Any) -> Any:
+    """Return the lower half of a word."""
     return word & tirx.const(0xFFFF, "uint32")
 
 

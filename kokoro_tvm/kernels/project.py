@@ -25,8 +25,6 @@ from kokoro_tvm.kernels.gpu.exact import CompensatedArithmetic
 from kokoro_tvm.kernels.gpu.fold import reduce_workgroup
 from kokoro_tvm.kernels.gpu.kernel import GpuKernel
 
-__all__ = ["project"]
-
 
 def _infer_shape(*, x: Shape, **_: Any) -> Shape:
     return (1, x[1])
@@ -50,6 +48,7 @@ def _build_cpu_kernel(call: OpCall) -> Any:
             k.store(partial, const(0.0, dtype(lanes, "float64")), 0, lanes=lanes)
 
             def add(c: Any, width: int, t: Any = t, total: Any = total, partial: Any = partial) -> None:
+                """Add the products of `width` channels from `c` on to the sums, in float64."""
                 wide = dtype(width, "float64")
                 factor = Cast(wide, k.load(row, c, lanes=width))
                 product = factor * Cast(wide, k.load(x, 0, t, c, lanes=width))

@@ -23,8 +23,6 @@ from kokoro_tvm.kernels.cpu.kernel import CpuKernel
 from kokoro_tvm.kernels.gpu.fourier import build_bases
 from kokoro_tvm.kernels.gpu.kernel import GpuKernel
 
-__all__ = ["stft"]
-
 
 def _infer_shape(*, x: Shape, n_fft: int, hop: int, **_: Any) -> Shape:
     return (1, x[1] // hop + 1, n_fft + 2)
@@ -60,6 +58,7 @@ def _build_cpu_kernel(call: OpCall) -> Any:
                 k.store(rows, x[0, inside], j * pitch + m)
 
             def frame(m: Any, width: int) -> None:
+                """Transform `width` frames from `m` on and store magnitudes and phases."""
                 values = [
                     k.let(k.load(rows, (i % hop) * pitch + m + i // hop, lanes=width)) for i in range(n_fft)
                 ]

@@ -23,8 +23,6 @@ from kokoro_tvm.kernels.cpu.kernel import CpuKernel
 from kokoro_tvm.kernels.gpu.kernel import GpuKernel
 from kokoro_tvm.kernels.gpu.layer import activate_value
 
-__all__ = ["upsample_pool"]
-
 
 def _infer_shape(*, x: Shape, **_: Any) -> Shape:
     return (1, 2 * x[1], x[2])
@@ -42,6 +40,7 @@ def _build_cpu_kernel(call: OpCall) -> Any:
         activation = Activation(norm, None, call.get_float("slope"))
 
         def columns(c: Any, width: int) -> None:
+            """Compute all steps of `width` channels from `c` on."""
             apply = activation.channels(k, c, width)
             offset = k.let(k.load(bias, c, lanes=width))
             taps = k.registers(3 * width)

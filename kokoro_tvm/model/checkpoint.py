@@ -19,8 +19,6 @@ from kokoro_tvm.model.voices import find_voice_file, read_voices
 from kokoro_tvm.model.yields import compute_yield
 from kokoro_tvm.recipe.checkpoint import Checkpoint, Source, SyntheticSource
 
-__all__ = ["fetch"]
-
 HOW_TO_SUPPLY = (
     "To supply a file yourself, download kokoro-v1_0.pth and the folder voices/ (hexgrad/Kokoro-82M on the "
     "Hugging Face hub) on any machine, put them side by side, and add to `checkpoint: sources:` of the model "
@@ -48,18 +46,19 @@ def fetch(checkpoint: Checkpoint, out: Path, *, root: Path | None = None, log: L
             tried then.
     """
     log = log or (lambda line: None)
-    config = _shipped(checkpoint)
+    config = _read_shipped_config(checkpoint)
     start = time.monotonic()
     first = checkpoint.sources[0]
     if isinstance(first, SyntheticSource):  # which is the only source
-        label = _draw(checkpoint, first, config, out, log)
+        label = _write_synthetic(checkpoint, first, config, out, log)
     else:
 
         def obtain_and_store(source: Source, work: Path) -> None:
+            """Obtain the files of a source, check their digests and write the checkpoint."""
             assert not isinstance(source, SyntheticSource)
             config_name = None if config is not None else checkpoint.config.file
             material = obtain(source, checkpoint.voices.all_names, config_name, work, root or Path(), log)
-            _store(material, checkpoint, compute_yield(checkpoint, source), config, out, log)
+            _write_verified(material, checkpoint, compute_yield(checkpoint, source), config, out, log)
 
         labelled = [(describe(source), source) for source in checkpoint.sources]
         advice = HOW_TO_FIX if config is None else HOW_TO_SUPPLY
@@ -67,7 +66,7 @@ def fetch(checkpoint: Checkpoint, out: Path, *, root: Path | None = None, log: L
     log(f"checkpoint ready after {time.monotonic() - start:.0f} s, from {label}")
 
 
-def _shipped(checkpoint: Checkpoint) -> bytes | None:
+def _read_shipped_config(checkpoint: Checkpoint) -> bytes | None:
     """Return the configuration if this package ships a file of its name."""
     path = Path(__file__).with_name(checkpoint.config.file)
     if not path.is_file():
@@ -76,8 +75,10 @@ def _shipped(checkpoint: Checkpoint) -> bytes | None:
     return path.read_bytes()
 
 
-def _draw(checkpoint: Checkpoint, source: SyntheticSource, config: bytes | None, out: Path, log: Log) -> str:
-    """Write random weights, and return their description."""
+def _write_synthetic(
+    checkpoint: Checkpoint, source: SyntheticSource, config: bytes | None, out: Path, log: Log
+) -> str:
+    """Write random weights and voices as a checkpoint; return their description. Raises BuildError."""
     from kokoro_tvm.model.synthetic import draw
 
     if config is None:
@@ -91,7 +92,7 @@ def _draw(checkpoint: Checkpoint, source: SyntheticSource, config: bytes | None,
     return label
 
 
-def _store(
+def _write_verified(
     material: Material,
     checkpoint: Checkpoint,
     yielded: dict[str, Any],
@@ -99,7 +100,7 @@ def _store(
     out: Path,
     log: Log,
 ) -> None:
-    """Verify the files of a source, and convert them."""
+    """Verify the files of a source, convert them and write the checkpoint. Raises BuildError."""
     if material.config is not None:
         check_sha256(material.config, checkpoint.config.sha256, str(material.config))
         config = material.config.read_bytes()

@@ -12,8 +12,6 @@ import torch
 
 from kokoro_tvm.model.safetensors_file import write_safetensors
 
-__all__ = ["FILES", "hash_values", "is_checkpoint", "write_checkpoint"]
-
 FILES = ("weights.safetensors", "voices.safetensors", "config.json", "checkpoint.json")
 
 

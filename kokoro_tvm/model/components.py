@@ -23,8 +23,6 @@ from kokoro_tvm.common.constants import COMPONENTS
 from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.model.patches.base.length import mask_invalid, scale_length
 
-__all__ = ["F0N", "Bert", "Decoder", "Duration", "TextEncoder", "build_component"]
-
 
 def build_component(name: str, model: nn.Module) -> nn.Module:
     """Return a component that shares the submodules of a stock KModel.
@@ -43,8 +41,8 @@ class Bert(nn.Module):
 
     def __init__(self, model: Any) -> None:
         super().__init__()
-        self.bert = _part(model.bert, ("embeddings", "encoder"))
-        self.bert.embeddings = _part(model.bert.embeddings)
+        self.bert = _copy_part(model.bert, ("embeddings", "encoder"))
+        self.bert.embeddings = _copy_part(model.bert.embeddings)
         self.bert_encoder = model.bert_encoder
 
     def forward(self, tokens: Tensor, length: Tensor | None = None) -> tuple[Tensor, ...]:
@@ -59,7 +57,7 @@ class Duration(nn.Module):
 
     def __init__(self, model: Any) -> None:
         super().__init__()
-        self.predictor = _part(model.predictor, ("text_encoder", "lstm", "duration_proj"))
+        self.predictor = _copy_part(model.predictor, ("text_encoder", "lstm", "duration_proj"))
 
     def forward(self, d_en: Tensor, style: Tensor, length: Tensor | None = None) -> tuple[Tensor, ...]:
         """Run the component."""
@@ -89,7 +87,7 @@ class F0N(nn.Module):
 
     def __init__(self, model: Any) -> None:
         super().__init__()
-        self.predictor = _part(model.predictor, ("shared", "F0", "N", "F0_proj", "N_proj"))
+        self.predictor = _copy_part(model.predictor, ("shared", "F0", "N", "F0_proj", "N_proj"))
 
     def forward(self, en: Tensor, style: Tensor, length: Tensor | None = None) -> tuple[Tensor, ...]:
         """Run the component."""
@@ -122,8 +120,11 @@ class Decoder(nn.Module):
         return (mask_invalid(audio, scale_length(length, self.samples_per_frame)),)
 
 
-def _part(module: nn.Module, children: Iterable[str] | None = None) -> Any:
-    """Return a copy of a module without buffers, with some of its children; parameters are shared."""
+def _copy_part(module: nn.Module, children: Iterable[str] | None = None) -> Any:
+    """Return a copy of a module without buffers, with some of its children; parameters are shared.
+
+    Raises BuildError if patches are applied to it.
+    """
     if any(isinstance(value, MethodType) for value in module.__dict__.values()):
         raise BuildError(
             f"patches are applied to {type(module).__name__}: make the component first, then apply them"

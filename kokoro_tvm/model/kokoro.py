@@ -16,16 +16,6 @@ from kokoro_tvm.common.errors import BuildError
 if TYPE_CHECKING:
     from kokoro.model import KModel
 
-__all__ = [
-    "assemble_model",
-    "build_model",
-    "list_shapes",
-    "load_config",
-    "load_shipped_config",
-    "load_state",
-    "use_default_dtype",
-]
-
 SHIPPED_CONFIG = Path(__file__).with_name("kokoro-82m.json")
 
 
@@ -128,15 +118,16 @@ def load_state(folder: Path) -> dict[str, torch.Tensor]:
     """Read `weights.safetensors` of a checkpoint folder: the stock keys, float32."""
     from safetensors.torch import load_file
 
-    return load_file(_file(folder, "weights.safetensors"))
+    return load_file(_require_file(folder, "weights.safetensors"))
 
 
 def load_config(folder: Path) -> dict[str, Any]:
     """Read `config.json` of a checkpoint folder: hyperparameters and vocabulary (symbol to token id)."""
-    return dict(json.loads(_file(folder, "config.json").read_text(encoding="utf-8")))
+    return dict(json.loads(_require_file(folder, "config.json").read_text(encoding="utf-8")))
 
 
-def _file(folder: Path, name: str) -> Path:
+def _require_file(folder: Path, name: str) -> Path:
+    """Return the path of a checkpoint's file. Raises BuildError if it is missing."""
     path = Path(folder) / name
     if not path.is_file():
         raise BuildError(f"no checkpoint in {folder}: {name} is missing; fetch the checkpoint again")

@@ -6,8 +6,6 @@ import threading
 import urllib.error
 import urllib.request
 
-__all__ = ["PROBE_TIMEOUT_S", "unreachable"]
-
 PROBE_TIMEOUT_S = 5.0
 
 
@@ -16,6 +14,7 @@ def unreachable(url: str) -> str | None:
     outcome: list[Exception | None] = []
 
     def ask() -> None:  # in a thread, because looking up a name has no timeout
+        """Request the address and append None or the error to `outcome`."""
         try:
             with urllib.request.urlopen(urllib.request.Request(url, method="HEAD"), timeout=PROBE_TIMEOUT_S):
                 outcome.append(None)

@@ -7,8 +7,6 @@ from pathlib import Path
 from kokoro_tvm.common.digests import file_sha256
 from kokoro_tvm.common.errors import BuildError
 
-__all__ = ["check_sha256"]
-
 
 def check_sha256(path: Path, expected: str, what: str) -> None:
     """Raise BuildError unless a file has the expected SHA-256; `what` names the file for people."""

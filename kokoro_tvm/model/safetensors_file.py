@@ -15,13 +15,11 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["write_arrays", "write_safetensors"]
-
 _DTYPES = {"float64": "F64", "float32": "F32", "int64": "I64", "int32": "I32", "uint8": "U8"}
 
 
 def write_safetensors(path: Path, tensors: Mapping[str, torch.Tensor], metadata: Mapping[str, str]) -> None:
-    """Write float32 tensors in the order of the mapping."""
+    """Write float32 tensors in the order of the mapping. Raises TypeError for another dtype."""
     for name, tensor in tensors.items():
         if str(tensor.dtype) != "torch.float32":
             raise TypeError(f"{name}: float32 expected, got {tensor.dtype}")
@@ -32,7 +30,7 @@ def write_safetensors(path: Path, tensors: Mapping[str, torch.Tensor], metadata:
 def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, str]) -> None:
     """Write float64, float32, int64, int32 and uint8 arrays in the order of the mapping.
 
-    The format is described at huggingface.co/docs/safetensors, "Format".
+    The format is described at huggingface.co/docs/safetensors, "Format". Raises TypeError for another dtype.
     """
     header: dict[str, object] = {"__metadata__": dict(sorted(metadata.items()))}
     offset = 0

@@ -12,17 +12,6 @@ from typing import Any
 
 from kokoro_tvm.common.constants import SAMPLES_PER_FRAME, STYLE_DIM
 
-__all__ = [
-    "LENGTH",
-    "SEED",
-    "SIGNATURES",
-    "Signature",
-    "TensorSpec",
-    "extent",
-    "samples_per_frame",
-    "signatures",
-]
-
 _SYMBOL = {"tokens": "T", "frames": "F"}
 
 
@@ -95,7 +84,7 @@ def extent(value: int | str, length: int) -> int:
 
 def signatures(config: Mapping[str, Any]) -> dict[str, Signature]:
     """Return the signatures of a model by component; `config` is the content of config.json."""
-    return _table(config["hidden_dim"], config["style_dim"], samples_per_frame(config))
+    return _make_signatures(config["hidden_dim"], config["style_dim"], samples_per_frame(config))
 
 
 def samples_per_frame(config: Mapping[str, Any]) -> int:
@@ -104,7 +93,9 @@ def samples_per_frame(config: Mapping[str, Any]) -> int:
     return 2 * math.prod(net["upsample_rates"]) * int(net["gen_istft_hop_size"])
 
 
-def _table(hidden: int, style: int, samples: int) -> dict[str, Signature]:
+def _make_signatures(hidden: int, style: int, samples: int) -> dict[str, Signature]:
+    """Return the signatures by component for a model's hidden size, style size and samples per frame."""
+
     def f32(name: str, shape: tuple[int | str, ...], meaning: str) -> TensorSpec:
         return TensorSpec(name, "float32", (1, *shape), meaning)
 
@@ -132,5 +123,5 @@ def _table(hidden: int, style: int, samples: int) -> dict[str, Signature]:
     return {s.component: s for s in entries}
 
 
-SIGNATURES = _table(hidden=512, style=STYLE_DIM, samples=SAMPLES_PER_FRAME)
+SIGNATURES = _make_signatures(hidden=512, style=STYLE_DIM, samples=SAMPLES_PER_FRAME)
 """The signatures of Kokoro-82M."""

@@ -9,8 +9,6 @@ import torch
 
 from kokoro_tvm.common.errors import BuildError
 
-__all__ = ["complete_state"]
-
 # Tensors that checkpoints may leave out, all or none of a group, because inference does not read them or
 # reads a constant: the affine part of AdaIN's instance norm (added to the stock classes after training),
 # ALBERT's pooler.
@@ -63,6 +61,7 @@ def complete_state(
 
 
 def _names(what: str, names: list[str]) -> str:
+    """Return `WHAT: NAMES` for a message, at most five names; "" if there are none."""
     if not names:
         return ""
     shown = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")

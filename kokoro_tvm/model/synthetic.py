@@ -16,8 +16,6 @@ import torch
 from kokoro_tvm.model.kokoro import list_shapes
 from kokoro_tvm.model.voices import VOICE_SHAPE
 
-__all__ = ["draw", "draw_state", "draw_voices", "shrink_config"]
-
 # Names of real voices, because recipes name them.
 VOICES = ("af_bella", "af_heart", "am_adam", "am_michael", "bf_emma", "bm_george")
 FRAMES_PER_TOKEN = 2.8
@@ -69,10 +67,13 @@ def draw_state(config: Mapping[str, Any], seed: int) -> dict[str, torch.Tensor]:
     """Return a complete stock state dict, float32; the same seed gives the same bits."""
     generator = torch.Generator().manual_seed(seed)
     rates = list(config["istftnet"]["upsample_rates"])
-    return {key: _tensor(key, shape, rates, generator) for key, shape in list_shapes(config).items()}
+    return {key: _draw_tensor(key, shape, rates, generator) for key, shape in list_shapes(config).items()}
 
 
-def _tensor(key: str, shape: tuple[int, ...], rates: list[int], generator: torch.Generator) -> torch.Tensor:
+def _draw_tensor(
+    key: str, shape: tuple[int, ...], rates: list[int], generator: torch.Generator
+) -> torch.Tensor:
+    """Draw a weight, whose spread keeps signals, durations and pitch in the range of speech."""
     noise = torch.randn(shape, generator=generator)
     module, _, leaf = key.rpartition(".")
     if key.startswith("bert.pooler.") or key.endswith(".norm.bias"):
@@ -82,9 +83,9 @@ def _tensor(key: str, shape: tuple[int, ...], rates: list[int], generator: torch
     if "alpha" in key or leaf == "gamma" or (leaf == "weight" and len(shape) == 1):
         return 1.0 + 0.05 * noise
     if leaf == "weight_g":
-        return _gain(module, shape, rates) * (1.0 + 0.05 * noise)
+        return _compute_gain(module, rates) * (1.0 + 0.05 * noise)
     if module == "predictor.duration_proj.linear_layer":
-        return _duration(leaf, shape, noise)
+        return _draw_duration(leaf, shape, noise)
     if key == "predictor.F0_proj.weight":
         return noise * (PITCH_SPREAD_HZ / BLOCK_SPREAD / math.sqrt(shape[1]))
     if key == "predictor.F0_proj.bias":
@@ -100,7 +101,7 @@ def _tensor(key: str, shape: tuple[int, ...], rates: list[int], generator: torch
     return noise / math.sqrt(math.prod(shape[1:]))
 
 
-def _gain(module: str, shape: tuple[int, ...], rates: list[int]) -> float:
+def _compute_gain(module: str, rates: list[int]) -> float:
     """Return the row norm with which a weight-normed convolution keeps (or halves) its input's spread."""
     name = module.rpartition(".")[2]
     if name == "pool":
@@ -113,7 +114,7 @@ def _gain(module: str, shape: tuple[int, ...], rates: list[int]) -> float:
     return 0.5
 
 
-def _duration(leaf: str, shape: tuple[int, ...], noise: torch.Tensor) -> torch.Tensor:
+def _draw_duration(leaf: str, shape: tuple[int, ...], noise: torch.Tensor) -> torch.Tensor:
     """Return weights of `max_dur` sigmoids that sum to about FRAMES_PER_TOKEN."""
     classes = shape[0]
     if leaf == "bias":

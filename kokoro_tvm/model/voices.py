@@ -12,8 +12,6 @@ from kokoro_tvm.common.constants import STYLE_DIM
 from kokoro_tvm.common.errors import BuildError, InputError
 from kokoro_tvm.runtime.bundle.voice_files import SUFFIXES, VOICE_ROWS, read_voice
 
-__all__ = ["VOICE_SHAPE", "find_voice_file", "read_voices"]
-
 # The decoder takes the first half of a row, the predictor the second.
 VOICE_SHAPE = (VOICE_ROWS, 2 * STYLE_DIM)
 

@@ -19,8 +19,6 @@ from kokoro_tvm.recipe.checkpoint import (
     SyntheticSource,
 )
 
-__all__ = ["compute_yield", "converters", "yields"]
-
 
 def yields(checkpoint: Checkpoint) -> tuple[dict[str, Any], ...]:
     """Return the distinct yields of all sources, in the order of the sources."""

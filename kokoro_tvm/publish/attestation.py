@@ -24,8 +24,6 @@ from kokoro_tvm.runtime.registry.trust import PAYLOAD_TYPE, SBOM, SIGNED, bom_st
 if TYPE_CHECKING:
     from securesystemslib.signer import Signer
 
-__all__ = ["NOT_RUN", "bill_of_materials", "provenance_with_gates", "read_signer", "sign", "statements"]
-
 NOT_RUN = "urn:kokoro-tvm:gate:not-run"
 _SPEECH = "speech.json"
 _STAGES = {
@@ -35,7 +33,7 @@ _STAGES = {
 _PACKAGE = "pkg:"
 
 
-def provenance_with_gates(bundle: Bundle) -> bytes:
+def add_gates_to_provenance(bundle: Bundle) -> bytes:
     """Return a bundle's provenance.json with the reports about whole utterances as byproducts.
 
     If utterances were not judged, the byproduct has NOT_RUN instead of a digest. The provenance of a pulled
@@ -80,6 +78,7 @@ def bill_of_materials(bundle: Bundle) -> bytes:
     provenance = read_provenance(bundle.root / PROVENANCE)
 
     def describe(name: str, value: str, kind: ComponentType) -> Component:
+        """Return the component of a package URL, or of a file's SHA-256."""
         if value.startswith(_PACKAGE):
             url = PackageURL.from_string(value)
             return Component(name=url.name, version=url.version, purl=url, bom_ref=value, type=kind)
@@ -111,7 +110,7 @@ def bill_of_materials(bundle: Bundle) -> bytes:
 
 def statements(bundle: Bundle, signer: Signer | None) -> dict[str, bytes]:
     """Return the files of the statements by name, with signatures if there is a signer."""
-    provenance, sbom = provenance_with_gates(bundle), bill_of_materials(bundle)
+    provenance, sbom = add_gates_to_provenance(bundle), bill_of_materials(bundle)
     signed = {} if signer is None else {SIGNED: sign(provenance, sbom, signer)}
     return {PROVENANCE: provenance, SBOM: sbom, **signed}
 

@@ -25,24 +25,13 @@ from kokoro_tvm.common.errors import BundleError
 from kokoro_tvm.common.output import check_distinct, whole_file
 from kokoro_tvm.common.platforms import Platform, parse_triple
 from kokoro_tvm.native.toolchains.archive import ARCHIVE, prefix_of
-from kokoro_tvm.publish.attestation import provenance_with_gates
+from kokoro_tvm.publish.attestation import add_gates_to_provenance
 from kokoro_tvm.runtime.bundle.files import OpenFiles
 from kokoro_tvm.runtime.bundle.manifest import Bundle, read_bundle
 from kokoro_tvm.runtime.bundle.provenance import FILE as PROVENANCE
 from kokoro_tvm.runtime.bundle.provenance import verify_provenance
 from kokoro_tvm.runtime.bundle.verification import verify_files
 from kokoro_tvm.runtime.threads import usable_cores
-
-__all__ = [
-    "bundle_files",
-    "open_content",
-    "size_of",
-    "verified_bundle",
-    "write_archive",
-    "write_package",
-    "write_wheel",
-    "write_xcframework",
-]
 
 _PACKAGE = Path(__file__).parents[1]
 _IMPORTED = re.compile(r"^\s*(?:from|import) kokoro_tvm\.(\w+)", re.MULTILINE)
@@ -73,12 +62,12 @@ def write_package(path: Path, out: Path) -> list[Path]:
     """
     bundle = verified_bundle(path)
     platform = parse_triple(str(bundle.target.get("mtriple", "")))
-    written: list[Path] = []
+    paths: list[Path] = []
     if platform.system == "ios":
-        written.append(write_xcframework(bundle, out))
+        paths.append(write_xcframework(bundle, out))
     elif platform in _PLATFORMS:
-        written.append(write_wheel(bundle, out))
-    return [*written, write_archive(bundle, out)]
+        paths.append(write_wheel(bundle, out))
+    return [*paths, write_archive(bundle, out)]
 
 
 def write_xcframework(bundle: Bundle, out: Path) -> Path:
@@ -113,10 +102,10 @@ def write_xcframework(bundle: Bundle, out: Path) -> Path:
         static_archive = Path(work, library)
         ARCHIVE.link(libraries, static_archive)
         with _open_target(target, bundle) as stream, zipfile.ZipFile(stream, "w") as archive:
-            _add(archive, f"{folder}/Info.plist", io.BytesIO(plistlib.dumps(info)))
+            _add_entry(archive, f"{folder}/Info.plist", io.BytesIO(plistlib.dumps(info)))
             text = "\n".join(["#pragma once", about, *lines, ""])
-            _add(archive, f"{folder}/{_IOS}/Headers/{header}", io.BytesIO(text.encode()))
-            _add(archive, f"{folder}/{_IOS}/{library}", static_archive.open("rb"))
+            _add_entry(archive, f"{folder}/{_IOS}/Headers/{header}", io.BytesIO(text.encode()))
+            _add_entry(archive, f"{folder}/{_IOS}/{library}", static_archive.open("rb"))
     return target
 
 
@@ -161,18 +150,18 @@ def write_wheel(bundle: Bundle, out: Path) -> Path:
         f"{info}/entry_points.txt": "[console_scripts]\nkokoro-tvm = kokoro_tvm.cli:main\n",
     }
     files: dict[str, Path | bytes] = {
-        f"kokoro_tvm/{path.relative_to(_PACKAGE).as_posix()}": path for path in _sources()
+        f"kokoro_tvm/{path.relative_to(_PACKAGE).as_posix()}": path for path in _list_sources()
     }
     prefix = f"kokoro_tvm/{PACKAGED}/{bundle.recipe}"
     files |= {f"{prefix}/{name}": content for name, content in bundle_files(bundle).items()}
     record: list[str] = []
     with _open_target(target, bundle) as stream, zipfile.ZipFile(stream, "w") as wheel:
         for name in sorted(files):
-            record.append(_add(wheel, name, open_content(files[name])))
+            record.append(_add_entry(wheel, name, open_content(files[name])))
         for name, text in texts.items():
-            record.append(_add(wheel, name, io.BytesIO(text.encode())))
+            record.append(_add_entry(wheel, name, io.BytesIO(text.encode())))
         lines = "".join(f"{line}\n" for line in [*record, f"{info}/RECORD,,"])
-        _add(wheel, f"{info}/RECORD", io.BytesIO(lines.encode()))
+        _add_entry(wheel, f"{info}/RECORD", io.BytesIO(lines.encode()))
     return target
 
 
@@ -194,7 +183,7 @@ def bundle_files(bundle: Bundle) -> dict[str, Path | bytes]:
     paths = sorted({file.path for file in bundle.files()})
     return {
         **{path.relative_to(bundle.root).as_posix(): path for path in paths},
-        PROVENANCE: provenance_with_gates(bundle),
+        PROVENANCE: add_gates_to_provenance(bundle),
         "bundle.json": bundle.root / "bundle.json",
     }
 
@@ -209,7 +198,7 @@ def size_of(content: Path | bytes) -> int:
     return len(content) if isinstance(content, bytes) else content.stat().st_size
 
 
-def _sources() -> list[Path]:
+def _list_sources() -> list[Path]:
     """List the files of a wheel: the commands of `cli/speak`, and every wing that these import."""
     cli = _PACKAGE / "cli"
     paths = [path for folder in (_PACKAGE, cli) for path in folder.iterdir() if path.is_file()]
@@ -244,8 +233,11 @@ def _open_target(target: Path, bundle: Bundle) -> Iterator[BinaryIO]:
         yield stream
 
 
-def _add(wheel: zipfile.ZipFile, name: str, content: BinaryIO) -> str:
-    """Add an entry, and return its line of RECORD. Weights are stored, because they do not compress."""
+def _add_entry(wheel: zipfile.ZipFile, name: str, content: BinaryIO) -> str:
+    """Add a file to a wheel, and return its line of RECORD.
+
+    Weights are stored, because they do not compress.
+    """
     info = zipfile.ZipInfo(name, _EPOCH)
     info.external_attr = 0o644 << 16
     info.compress_type = zipfile.ZIP_STORED if name.endswith(".safetensors") else zipfile.ZIP_DEFLATED

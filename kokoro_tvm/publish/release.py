@@ -20,8 +20,6 @@ from kokoro_tvm.runtime.bundle.manifest import read_bundle
 if TYPE_CHECKING:
     from securesystemslib.signer import Signer
 
-__all__ = ["RELEASE", "SUMS", "Release", "write_release"]
-
 RELEASE = "release.json"  # the files of each recipe, and the recipes that are left out
 SUMS = "SHA256SUMS"  # of every other file, for `sha256sum --check`
 

@@ -23,8 +23,6 @@ from kokoro_tvm.runtime.bundle.manifest import Bundle
 from kokoro_tvm.runtime.bundle.provenance import FILE as PROVENANCE
 from kokoro_tvm.web import OFFLINE, WEB, page_files
 
-__all__ = ["write_site"]
-
 # Folders of bundles in a site.
 BUNDLE = "bundle"  # for bundle_synthesizer.js
 _ON_GPU = "bundle-gpu"  # for gpu_synthesizer.js
@@ -61,11 +59,11 @@ def write_site(
         BundleError: A bundle is of another kind, damaged or without front end, or the models differ.
         InputError: `out` has other files than a site.
     """
-    bundles = {BUNDLE: _bundle(path)}
+    bundles = {BUNDLE: _open_bundle(path)}
     if bundles[BUNDLE].gpu is not None:
         raise BundleError(f"{path} needs a GPU, which not every browser has. Name it with --gpu.")
     if gpu is not None:
-        bundles[_ON_GPU] = _bundle(gpu)
+        bundles[_ON_GPU] = _open_bundle(gpu)
         if bundles[_ON_GPU].gpu != "webgpu":
             raise BundleError(f"{gpu} is no bundle for WebGPU. Build one: `doit webgpu`.")
         if bundles[_ON_GPU].golden is None:
@@ -74,7 +72,7 @@ def write_site(
             )
         _check_pair(path, bundles[BUNDLE], gpu, bundles[_ON_GPU])
     if relaxed is not None:
-        bundles[_RELAXED] = _bundle(relaxed)
+        bundles[_RELAXED] = _open_bundle(relaxed)
         if RELAXED not in bundles[_RELAXED].cpu_features:
             raise BundleError(f"{relaxed} does not use relaxed SIMD. Build one: `doit wasm-relaxed`.")
         _check_pair(path, bundles[BUNDLE], relaxed, bundles[_RELAXED])
@@ -84,9 +82,9 @@ def write_site(
     with TemporaryDirectory(dir=out.parent, prefix=f".{out.name}-") as work:
         site = Path(work, "site")
         for file in page_files():
-            _copy(file, site / file.relative_to(WEB))
+            _copy_file(file, site / file.relative_to(WEB))
         for file in OFFLINE.iterdir():
-            _copy(file, site / file.name)
+            _copy_file(file, site / file.name)
         index = site / "index.html"
         synthesizer = _BUNDLE if gpu is None else _GPU
         text = index.read_text(encoding="utf-8").replace(_SERVER, synthesizer)
@@ -96,9 +94,9 @@ def write_site(
         index.write_text(text.replace("</head>", _HEAD), encoding="utf-8")
         for folder, bundle in bundles.items():
             for name in (_MANIFEST, PROVENANCE):
-                _copy(bundle.root / name, site / folder / name)
+                _copy_file(bundle.root / name, site / folder / name)
             write_pieces(
-                _in_order_of_need(bundle),
+                _list_in_load_order(bundle),
                 site,
                 site / folder / INDEX,
                 apart=bundle.voices.path,
@@ -111,7 +109,7 @@ def write_site(
     return sorted(file for file in out.rglob("*") if file.is_file())
 
 
-def _bundle(path: Path) -> Bundle:
+def _open_bundle(path: Path) -> Bundle:
     """Open a bundle that a page can run.
 
     Raises:
@@ -139,7 +137,7 @@ def _check_pair(path: Path, bundle: Bundle, beside: Path, other: Bundle) -> None
         )
 
 
-def _in_order_of_need(bundle: Bundle) -> list[Path]:
+def _list_in_load_order(bundle: Bundle) -> list[Path]:
     """Return the files in the order in which a page loads them: code, weights, front end, voices."""
     files = (*bundle.code_files(), *bundle.component_files(), *reversed(bundle.files()))
     return list(dict.fromkeys(file.path for file in files))
@@ -158,6 +156,6 @@ def _write_worker(site: Path) -> None:
     worker.write_text(f"const SITE = {listed};\n\n{worker.read_text('utf-8')}", encoding="utf-8")
 
 
-def _copy(file: Path, target: Path) -> None:
+def _copy_file(file: Path, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(file, target)

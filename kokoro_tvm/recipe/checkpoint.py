@@ -18,23 +18,9 @@ from kokoro_tvm.common.spec import (
     VoiceName,
 )
 
-__all__ = [
-    "Checkpoint",
-    "FileSource",
-    "HuggingFaceSource",
-    "NpmPackage",
-    "NpmShards",
-    "NpmSource",
-    "NpmVoices",
-    "PinnedFile",
-    "PinnedVoices",
-    "PinnedWeights",
-    "Source",
-    "SyntheticSource",
-]
 
-
-def _weights_file(name: str) -> str:
+def _check_suffix(name: str) -> str:
+    """Return the name of a file of weights. Raises PydanticCustomError for another suffix."""
     if not name.endswith((".pth", ".safetensors", ".onnx")):
         raise PydanticCustomError("file_suffix", "must end in .pth, .safetensors or .onnx")
     return name
@@ -43,15 +29,15 @@ def _weights_file(name: str) -> str:
 class PinnedFile(Spec):
     """A file and the SHA-256 its bytes must have."""
 
-    file: RelativePath = Field(description="Path of the file inside its source.")
+    file: RelativePath = Field(description="Path of the file in its source.")
     sha256: Sha256 = Field(description="SHA-256 of the file (`sha256sum FILE`).")
 
 
 class PinnedWeights(PinnedFile):
     """A file of weights: .pth, .safetensors or .onnx, by its suffix."""
 
-    file: Annotated[RelativePath, AfterValidator(_weights_file)] = Field(
-        description="Path of the file inside its source."
+    file: Annotated[RelativePath, AfterValidator(_check_suffix)] = Field(
+        description="Path of the file in its source."
     )
 
 
@@ -61,19 +47,19 @@ class PinnedVoices(Spec):
     names: tuple[VoiceName, ...] = Field(
         default=(),
         max_length=1000,
-        description="Names of the voices; a source has a file of each, `NAME.pt` or another that "
-        "[voices](models.md#voices) come in.",
+        description="Names of the voices. A source has a file for each, `NAME.pt` or another of the "
+        "[formats](models.md#voices).",
     )
     sha256: Sha256 | None = Field(
         default=None,
-        description="SHA-256 of their values, 510 x 256 little-endian float32 each, in the order of `names` "
-        "(`cat *.bin | sha256sum`).",
+        description="SHA-256 of the voices' values, 510 x 256 little-endian float32 each, in the "
+        "order of `names` (`cat *.bin | sha256sum`).",
     )
     files: dict[VoiceName, Sha256] = Field(
         default_factory=dict,
         max_length=1000,
-        description="In the place of `names` and `sha256`: each voice with the SHA-256 of its file "
-        "(`sha256sum voices/*`).",
+        description="Voices by name, each with the SHA-256 of its file (`sha256sum voices/*`), "
+        "instead of `names` and `sha256`.",
     )
 
     @property
@@ -83,7 +69,8 @@ class PinnedVoices(Spec):
 
     @field_validator("names")
     @classmethod
-    def _each_once(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+    def _check_names(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        """Raise PydanticCustomError if a voice is listed twice."""
         for index, name in enumerate(names):
             if name in names[:index]:
                 raise PydanticCustomError(
@@ -100,7 +87,8 @@ class PinnedVoices(Spec):
         return data
 
     @model_validator(mode="after")
-    def _are_pinned(self) -> PinnedVoices:
+    def _check_pins(self) -> PinnedVoices:
+        """Raise PydanticCustomError unless there are files, or names with a digest."""
         if not self.files and not (self.names and self.sha256):
             lacking = "names" if not self.names else "sha256"
             raise PydanticCustomError(
@@ -115,30 +103,33 @@ class HuggingFaceSource(Spec):
     """A repository of the Hugging Face hub at one commit."""
 
     kind: Literal["huggingface"] = Field(description="A repository of the Hugging Face hub.")
-    repo: Repository = Field(description="The repository.")
-    revision: Revision = Field(description="Commit to take the files from.")
+    repo: Repository = Field(description="Repository of the hub.")
+    revision: Revision = Field(description="Commit of the repository.")
     weights: PinnedWeights = Field(description="The checkpoint; a .pth is loaded with weights_only=True.")
-    voices: RelativePath = Field(default="voices", description="Folder of the voices, `NAME.pt` each.")
+    voices: RelativePath = Field(default="voices", description="Folder of the voices, each `NAME.pt`.")
 
 
 class NpmPackage(Spec):
     """An npm package at one version; only its files are read, its scripts never run."""
 
-    name: NpmName = Field(description="Package with parts of the file.")
-    version: NpmVersion = Field(description="Its exact version.")
+    name: NpmName = Field(description="Package that contains parts of the file.")
+    version: NpmVersion = Field(description="Exact version of the package.")
 
 
 class NpmShards(Spec):
     """A file in numbered parts, which are in npm packages."""
 
-    pattern: str = Field(description="File name of a part; `{}` is its number, from 0.", max_length=200)
+    pattern: str = Field(
+        description="File name of the parts; `{}` stands for the number, from 0.", max_length=200
+    )
     count: int = Field(ge=1, le=1000, description="Number of parts.")
-    size: int = Field(ge=1, le=2**40, description="Size of the joined parts, bytes.")
-    sha256: Sha256 = Field(description="SHA-256 of the parts, joined in the order of their numbers.")
+    size: int = Field(ge=1, le=2**40, description="Size of the joined file in bytes.")
+    sha256: Sha256 = Field(description="SHA-256 of the joined file.")
 
     @field_validator("pattern")
     @classmethod
-    def _has_one_place(cls, pattern: str) -> str:
+    def _check_pattern(cls, pattern: str) -> str:
+        """Raise PydanticCustomError unless the pattern has one {} and no folder."""
         if (
             pattern.count("{}") != 1
             or set(pattern) & set("/\\")
@@ -157,11 +148,11 @@ class NpmShards(Spec):
 class NpmVoices(Spec):
     """A package with a folder of voices: NAME.bin, 510 x 256 little-endian float32."""
 
-    package: NpmName = Field(description="The package with the voices.")
-    version: NpmVersion = Field(description="Its exact version.")
+    package: NpmName = Field(description="Package that contains the voices.")
+    version: NpmVersion = Field(description="Exact version of the package.")
     folder: RelativePath = Field(
         default="voices",
-        description="Folder of the voices, `NAME.bin` of 510 x 256 little-endian float32 each.",
+        description="Folder of the voices, each `NAME.bin` of 510 x 256 little-endian float32.",
     )
 
 
@@ -171,27 +162,27 @@ class NpmSource(Spec):
     kind: Literal["npm"] = Field(
         description="An ONNX export, in parts in npm packages. Their scripts are not run."
     )
-    packages: tuple[NpmPackage, ...] = Field(min_length=1, description="Packages that hold the parts.")
-    shards: NpmShards = Field(description="The parts and what they make.")
-    voices: NpmVoices = Field(description="The package that holds the voices.")
+    packages: tuple[NpmPackage, ...] = Field(min_length=1, description="Packages that contain the parts.")
+    shards: NpmShards = Field(description="Parts of the file, and the joined file.")
+    voices: NpmVoices = Field(description="Package that contains the voices.")
 
 
 class FileSource(Spec):
     """A file that the user supplies: .pth, .safetensors or .onnx."""
 
-    kind: Literal["file"] = Field(description="A file you have.")
-    path: Annotated[str, AfterValidator(_weights_file)] = Field(
+    kind: Literal["file"] = Field(description="Local file.")
+    path: Annotated[str, AfterValidator(_check_suffix)] = Field(
         min_length=1,
         max_length=4096,
-        description="`.pth`, `.safetensors` or `.onnx`; relative to the repository's root.",
+        description="Path of a `.pth`, `.safetensors` or `.onnx` file, relative to the repository's root.",
     )
-    sha256: Sha256 = Field(description="SHA-256 of the file's bytes.")
+    sha256: Sha256 = Field(description="SHA-256 of the file.")
     voices: str | None = Field(
         default=None,
         min_length=1,
         max_length=4096,
-        description="Folder of voices, relative to the repository's root; "
-        "null: the folder `voices` beside the file.",
+        description="Folder of the voices, relative to the repository's root. null: the folder "
+        "`voices` beside the file.",
     )
 
 
@@ -199,11 +190,11 @@ class SyntheticSource(Spec):
     """Seeded random weights for tests; a bundle made from them says so whenever it speaks."""
 
     kind: Literal["synthetic"] = Field(
-        description="Seeded random weights, for tests; no other source may stand beside it."
+        description="Seeded random weights for tests. It must be the only source."
     )
     seed: int = Field(default=0, ge=0, le=2**32 - 1, description="Seed of weights and voices.")
     size: Literal["full", "toy"] = Field(
-        default="full", description="The real shapes, or toy-sized ones that build in seconds."
+        default="full", description="Real shapes, or small ones that build in seconds."
     )
 
 
@@ -217,12 +208,17 @@ class Checkpoint(Spec):
         description="Hyperparameters and vocabulary: a file that kokoro-tvm ships (`kokoro-82m.json`), else "
         "one that every source has beside its weights (`config.json`)."
     )
-    voices: PinnedVoices = Field(description="Voices every source must have; a synthetic one draws its own.")
-    sources: tuple[Source, ...] = Field(min_length=1, description="Sources, tried in this order.")
+    voices: PinnedVoices = Field(
+        description="Voices that every source must have; a synthetic source draws its own."
+    )
+    sources: tuple[Source, ...] = Field(
+        min_length=1, description="Sources in the order in which they are tried."
+    )
 
     @field_validator("sources")
     @classmethod
-    def _synthetic_stands_alone(cls, sources: tuple[Source, ...]) -> tuple[Source, ...]:
+    def _check_synthetic(cls, sources: tuple[Source, ...]) -> tuple[Source, ...]:
+        """Raise PydanticCustomError for random weights beside another source."""
         # Random weights behind real ones would be chosen silently on the first day without a network.
         for index, source in enumerate(sources):
             if isinstance(source, SyntheticSource) and len(sources) > 1:

@@ -30,12 +30,11 @@ from kokoro_tvm.recipe.parts import (
 )
 from kokoro_tvm.targets import target_kind, tools_for
 
-__all__ = ["DEFAULT_TIMEOUT_S", "ModelFile", "TargetFile", "detect_kind"]
-
 DEFAULT_TIMEOUT_S = 900
 
 
-def _distinct_names(utterances: tuple[UtteranceSpec, ...]) -> tuple[UtteranceSpec, ...]:
+def _check_names(utterances: tuple[UtteranceSpec, ...]) -> tuple[UtteranceSpec, ...]:
+    """Raise PydanticCustomError if two utterances have one name."""
     for index, utterance in enumerate(utterances):
         if any(utterance.name == before.name for before in utterances[:index]):
             raise PydanticCustomError(
@@ -52,32 +51,36 @@ class ModelFile(ExtendableSpec):
     checkpoint: Checkpoint = Field(description="Where weights and voices come from.")
     front_end: FrontEndSpec | None = Field(
         default=None,
-        description="Where the text front end of English comes from; null: the bundle has none, and English "
-        "goes by what is installed beside it.",
+        description="Sources of the English text front end. null: the bundle has none, and English is"
+        " read by an installed package.",
     )
     languages: Languages | None = Field(
         default=None,
-        description="Languages that it speaks, by the letter that names of voices begin with; voices whose "
-        "names say none speak the first. null: the nine of Kokoro-82M.",
+        description="Languages by the first letter of their voices' names. A voice whose name begins "
+        "with no such letter speaks the first language. null: the nine languages of "
+        "Kokoro-82M.",
     )
     components: Components = Field(description="The five components and their patches.")
     passes: Annotated[PassList, Field(min_length=1)] = Field(description="Compiler passes, in order.")
-    pass_context: PassContext = Field(default_factory=PassContext, description="Options around the passes.")
+    pass_context: PassContext = Field(
+        default_factory=PassContext, description="Options of TVM's PassContext."
+    )
     gates: Gates = Field(
-        description="Numbers every artifact must meet, or the name of a set of them.",
+        description="Limits that every artifact must meet, or the name of a set of gates.",
     )
     gate_sets: dict[Name, Gates] = Field(
         default_factory=dict,
-        description="Gates by name, for `gates` here and in target recipes: `gates: NAME`.",
+        description="Sets of gates by name. `gates: NAME`, here and in target recipes, takes one.",
     )
-    utterances: Annotated[tuple[UtteranceSpec, ...], Field(min_length=1), AfterValidator(_distinct_names)] = (
+    utterances: Annotated[tuple[UtteranceSpec, ...], Field(min_length=1), AfterValidator(_check_names)] = (
         Field(
-            description="Utterances that artifacts are compared on.",
+            description="Test utterances, on which artifacts are compared with the reference.",
         )
     )
 
     @model_validator(mode="after")
-    def _utterances_have_voices(self) -> ModelFile:
+    def _check_voices(self) -> ModelFile:
+        """Raise PydanticCustomError for an utterance of a voice that the model lacks."""
         # Utterances may be inherited from a model with other voices.
         names = self.checkpoint.voices.all_names
         for index, utterance in enumerate(self.utterances):
@@ -95,6 +98,7 @@ class ModelFile(ExtendableSpec):
 
     @model_validator(mode="after")
     def _check_phoneme_gates(self) -> ModelFile:
+        """Raise PydanticCustomError for a gate of phonemes without a front end."""
         # A gate that judges nothing would look like one that was met.
         limits = self.gates.phonemes.model_dump()
         judged = [name for name, limit in limits.items() if limit is not None]
@@ -130,10 +134,10 @@ class TargetFile(ExtendableSpec):
 
     matrix: dict[str, Any] | None = Field(
         default=None,
-        description="Fields, by paths such as `target.mcpu`, with a list of choices or a mapping of labels "
-        "to choices: every combination is a recipe, its choices over the rest of the file. `name` is a "
-        "template of their names, by default the labels with `-` between them; `exclude` lists combinations "
-        "to leave out.",
+        description="Choices for fields, by path (`target.mcpu`): a list, or a mapping of labels to "
+        "choices. Every combination is a recipe: its choices are merged over the rest of "
+        "the file. `name` is the template of the recipes' names, by default the labels "
+        "joined by `-`. `exclude` lists combinations to leave out.",
         json_schema_extra=_describe_axes,
     )
 
@@ -141,60 +145,67 @@ class TargetFile(ExtendableSpec):
     target: Target = Field(description="Where the code runs.")
     precision: Precision = Field(
         default="float32",
-        description="Arithmetic of the compiled code. `bfloat16`: convolutions of the decoder multiply "
-        "operands rounded to bfloat16 and sum in float32; phase, statistics and recurrences stay "
-        "float32. The CPU must have `avx512bf16`. `float16`: memory holds weights of these convolutions, "
-        "and on GPUs what they hand to one another, as float16; kernels compute in float32. A CPU must have "
-        "`f16c` or `neon`.",
+        description="Precision of the compiled code. `bfloat16`: the decoder's convolutions multiply "
+        "operands rounded to bfloat16 and sum in float32; phase, statistics and "
+        "recurrences stay float32. The CPU must have `avx512bf16`. `float16`: memory "
+        "holds the weights of these convolutions as float16, on GPUs also their results; "
+        "kernels compute in float32. A CPU must have `f16c` or `neon`.",
     )
     length: Length = Field(
         default="exact",
-        description="`exact`: any length up to the bucket, without padding. `masked`: static shape and a "
-        "valid length; values behind it change nothing. `padded`: static shape, padding is treated as "
-        "data; only to debug a compile.",
+        description="`exact`: any length up to the bucket, without padding. `masked`: static shapes "
+        "and a valid length; values behind it have no effect. `padded`: static shapes, "
+        "padding is treated as data; only for debugging.",
     )
-    buckets: Buckets = Field(description="Largest lengths compiled for.")
-    patches: PatchOverrides | None = Field(default=None, description="Patch lists in place of the model's.")
+    buckets: Buckets = Field(description="Lengths to compile for.")
+    patches: PatchOverrides | None = Field(
+        default=None, description="Patches that replace the model's, by component."
+    )
     passes: Annotated[PassList, Field(min_length=1)] | None = Field(
         default=None,
-        description="Compiler passes in place of the model's list.",
+        description="Compiler passes that replace the model's list.",
     )
     pass_context: PassContext | None = Field(
         default=None,
-        description="Options in place of the model's, each as a whole.",
+        description="Options that replace the model's; each is replaced as a whole.",
     )
     gates: Gates | None = Field(
         default=None,
-        description="Numbers in place of the model's, one by one, or the name of a set of the model's.",
+        description="Limits that replace the model's one by one, or the name of one of the model's "
+        "sets of gates.",
     )
     utterances: Annotated[tuple[Name, ...], Field(min_length=1), AfterValidator(refuse_duplicates)] | None = (
         Field(
             default=None,
-            description="Names of the model's utterances that the gates are run on, for targets that are "
-            "emulated; null: all.",
+            description="Names of the utterances to run the gates on, to save time on emulated targets. "
+            "null: all utterances.",
         )
     )
     timeout_s: int = Field(
         default=DEFAULT_TIMEOUT_S,
         ge=1,
         le=86_400,
-        description="Largest time for the compile of one artifact, s.",
+        description="Timeout for the compilation of one artifact, in seconds.",
     )
-    runtime: Runtime = Field(default=Runtime(), description="What a bundle is spoken with, besides Python.")
+    runtime: Runtime = Field(default=Runtime(), description="Runtimes in the bundle besides Python's.")
     weight_bits: dict[str, Bits] = Field(
         default={},
-        description="How many bits of each weight a bundle stores, by what its name in the checkpoint begins "
-        "with, such as `decoder.encode`; the longest counts. A weight is a whole number then, times a scale "
-        "for each output channel, and is made float32 when it is loaded: the code is the same, and the gates "
-        "judge what is rounded. Biases, and weights without an entry, stay as they are.",
+        description="Bits (8 to 20) to quantize weights to, by the beginning of their names in the "
+        "checkpoint, such as `decoder.encode`; the longest match counts. Each output "
+        "channel has a scale. Weights are converted to float32 when they are loaded, so "
+        "the code is the same, and gates judge the rounded weights. Biases and all other "
+        "weights are stored as they are.",
     )
-    resources: Resources = Field(default=Resources(), description="Memory and cores that one compile takes.")
+    resources: Resources = Field(
+        default=Resources(), description="Memory and cores that one compilation takes."
+    )
     sets: RecipeSets = Field(
         default=("nightly",), description="Sets that build the recipe: `doit ci`, `doit nightly`."
     )
 
     @model_validator(mode="after")
-    def _kind_has_precision(self) -> TargetFile:
+    def _check_precision(self) -> TargetFile:
+        """Raise PydanticCustomError for a precision that the kind of target cannot compute in."""
         kind = self.target.kind
         precisions = target_kind(kind).precisions
         if self.precision not in precisions:
@@ -206,7 +217,8 @@ class TargetFile(ExtendableSpec):
         return self
 
     @model_validator(mode="after")
-    def _c_is_for_the_target(self) -> TargetFile:
+    def _check_c_platform(self) -> TargetFile:
+        """Raise PydanticCustomError for `runtime.c` on a platform without libkokoro."""
         kind = target_kind(self.target.kind)
         if self.runtime.c and tools_for(self.target).c_compiler() is None:
             raise PydanticCustomError(
@@ -221,7 +233,8 @@ class TargetFile(ExtendableSpec):
         return self
 
     @model_validator(mode="after")
-    def _c_maps_weights_as_they_are(self) -> TargetFile:
+    def _check_c_weights(self) -> TargetFile:
+        """Raise PydanticCustomError for `runtime.c` with quantized weights."""
         if self.runtime.c and self.weight_bits:
             raise PydanticCustomError(
                 "c_with_weight_bits",

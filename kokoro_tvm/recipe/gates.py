@@ -8,16 +8,6 @@ from pydantic import Field
 
 from kokoro_tvm.common.spec import Name, Spec
 
-__all__ = [
-    "AudioGate",
-    "CorpusGate",
-    "Gates",
-    "IntelligibilityGate",
-    "PhonemesGate",
-    "SignalGate",
-    "ThroughputGate",
-]
-
 _Decibels = Annotated[float, Field(ge=-400.0, le=400.0)]
 _Share = Annotated[float, Field(ge=0.0, le=1.0)]
 _Count = Annotated[int, Field(ge=0, le=1_000_000)]
@@ -25,103 +15,96 @@ _Multiple = Annotated[float, Field(ge=0.0, le=1000.0)]
 _Correlation = Annotated[float, Field(ge=-1.0, le=1.0)]
 
 _OFF = " null: not judged."
-_SNR = "Least signal-to-noise ratio against the reference, dB."
-_GAIN = "How many dB nearer to the float64 run of the stock model than PyTorch float32 is, at least."
-_CORRELATION = "Least correlation of magnitude spectra with the float64 run of the stock model."
-_MEDIAN_GAIN = (
-    "How many dB nearer to that run than PyTorch float32 is, at the median of the utterances, at least."
-)
+_SNR = "Least signal-to-noise ratio (SNR) against the reference, in dB."
+_GAIN = "Least gain over PyTorch float32: its SNR against the float64 run is lower by as many dB."
+_CORRELATION = "Least correlation of magnitude spectra with the float64 run."
+_MEDIAN_GAIN = "Least median over the utterances of the gain over PyTorch float32, in dB (see `min_gain_db`)."
 
 
-def _given(description: str) -> Any:
+def _required(description: str) -> Any:
     """Return a limit that a recipe has to give."""
     return Field(description=description + _OFF)
 
 
-def _not_given(description: str) -> Any:
+def _optional(description: str) -> Any:
     """Return an optional limit. The schema shows no default: a null in a recipe has a meaning of its own."""
     return Field(
         default=None,
         description=description + _OFF,
-        json_schema_extra=_without_default,
+        json_schema_extra=_drop_default,
     )
 
 
-def _without_default(schema: dict[str, Any]) -> None:
+def _drop_default(schema: dict[str, Any]) -> None:
+    """Remove the default from a field's JSON Schema."""
     del schema["default"]
 
 
 class _Ratios(Spec):
-    min_snr_db: _Decibels | None = _not_given(_SNR)
-    min_frame_snr_median_db: _Decibels | None = _not_given(
-        "Least median of the frames' signal-to-noise ratios, dB."
-    )
-    min_frame_snr_p5_db: _Decibels | None = _not_given(
-        "Least 5th percentile of the frames' signal-to-noise ratios, dB."
-    )
+    min_snr_db: _Decibels | None = _optional(_SNR)
+    min_frame_snr_median_db: _Decibels | None = _optional("Least median of the frames' SNR, in dB.")
+    min_frame_snr_p5_db: _Decibels | None = _optional("Least 5th percentile of the frames' SNR, in dB.")
 
 
 class SignalGate(_Ratios):
     """Gate of a component whose output feeds another; a frame is a token or frame of its axis."""
 
-    min_snr_db: _Decibels | None = _given(_SNR)
-    min_median_gain_db: _Decibels | None = _not_given(_MEDIAN_GAIN)
+    min_snr_db: _Decibels | None = _required(_SNR)
+    min_median_gain_db: _Decibels | None = _optional(_MEDIAN_GAIN)
 
 
 class _AudioRatios(_Ratios):
-    min_gain_db: _Decibels | None = _not_given(_GAIN)
-    min_first_frame_snr_db: _Decibels | None = _not_given(
-        "Least signal-to-noise ratio of the first frame, dB."
+    min_gain_db: _Decibels | None = _optional(_GAIN)
+    min_first_frame_snr_db: _Decibels | None = _optional("Least SNR of the first frame, in dB.")
+    min_last_frame_snr_db: _Decibels | None = _optional("Least SNR of the last frame, in dB.")
+    min_exact_frame_snr_median_db: _Decibels | None = _optional(
+        "`min_frame_snr_median_db` against the float64 run with exact phases."
     )
-    min_last_frame_snr_db: _Decibels | None = _not_given("Least signal-to-noise ratio of the last frame, dB.")
-    min_exact_frame_snr_median_db: _Decibels | None = _not_given(
-        "The same median against the float64 run with exact phases."
+    min_exact_frame_snr_p5_db: _Decibels | None = _optional(
+        "`min_frame_snr_p5_db` against the float64 run with exact phases."
     )
-    min_exact_frame_snr_p5_db: _Decibels | None = _not_given(
-        "The same 5th percentile against the float64 run with exact phases."
-    )
-    min_magnitude_correlation: _Correlation | None = _not_given(_CORRELATION)
+    min_magnitude_correlation: _Correlation | None = _optional(_CORRELATION)
 
 
 class AudioGate(_AudioRatios):
     """Gate of audio; a frame is 600 samples."""
 
-    min_snr_db: _Decibels | None = _given(_SNR)
-    min_gain_db: _Decibels | None = _given(_GAIN)
-    min_magnitude_correlation: _Correlation | None = _given(_CORRELATION)
+    min_snr_db: _Decibels | None = _required(_SNR)
+    min_gain_db: _Decibels | None = _required(_GAIN)
+    min_magnitude_correlation: _Correlation | None = _required(_CORRELATION)
 
 
 class CorpusGate(_AudioRatios):
     """Gate of `kokoro-tvm validate e2e` on a corpus; builds do not judge it."""
 
-    min_median_gain_db: _Decibels | None = _not_given(_MEDIAN_GAIN)
+    min_median_gain_db: _Decibels | None = _optional(_MEDIAN_GAIN)
 
 
 class ThroughputGate(Spec):
     """Gate of the decoder's speed; not run for emulated code or a GPU."""
 
-    min_peak_share: _Multiple | None = _not_given(
-        "Least FLOP/s of the decoder on one core, a convolution counted as done directly, in multiples of "
-        "what float32 multiply-adds from registers reach there."
+    min_peak_share: _Multiple | None = _optional(
+        "Least speed of the decoder on one core: its FLOP/s, with convolutions counted as"
+        " direct ones, divided by the FLOP/s of float32 multiply-adds in registers."
     )
 
 
 class IntelligibilityGate(Spec):
     """Gate of what a speech recogniser understands; needs the extra `asr`."""
 
-    max_word_error_increase: _Share | None = _not_given(
-        "How much larger the word error rate may be than stock PyTorch's, at most; 0.01 is 1 %."
+    max_word_error_increase: _Share | None = _optional(
+        "Largest increase of the word error rate over stock PyTorch; 0.01 is 1 %."
     )
 
 
 class PhonemesGate(Spec):
     """Gate of the text front end, for American and for British English."""
 
-    max_known_word_errors: _Count | None = _not_given(
-        "How many words that a lexicon has may be read otherwise than by misaki, at most."
+    max_known_word_errors: _Count | None = _optional(
+        "Largest number of words in a lexicon that are read differently from misaki."
     )
-    max_phoneme_error_rate: _Share | None = _not_given(
-        "Largest phoneme error rate against misaki; 0.01 is 1 %."
+    max_phoneme_error_rate: _Share | None = _optional(
+        "Largest phoneme error rate relative to misaki; 0.01 is 1 %."
     )
 
 
@@ -136,27 +119,29 @@ class Gates(Spec):
     extends: Name | tuple[Name, ...] | None = Field(
         default=None,
         exclude=True,
-        description="A set of gates, of the model's `gate_sets`, or several, that these are written over. "
+        description="Set of the model's `gate_sets`, or list of sets, that these gates override. "
         "`gates: NAME` is short for it.",
     )
     bert: SignalGate = Field(description="Gate of bert.")
-    duration: SignalGate = Field(description="Gate of duration; durations must be equal in any case.")
+    duration: SignalGate = Field(description="Gate of duration. Rounded durations must always be equal.")
     text_encoder: SignalGate = Field(description="Gate of text_encoder.")
     f0n: SignalGate = Field(description="Gate of f0n.")
     decoder: AudioGate = Field(description="Gate of decoder.")
-    speech: AudioGate = Field(description="Gate of the whole way from tokens to audio.")
+    speech: AudioGate = Field(description="Gate of whole utterances, from tokens to audio.")
     corpus: CorpusGate = Field(
-        default_factory=CorpusGate, description="Gate of the whole way on the regression corpus."
+        default_factory=CorpusGate, description="Gate of whole utterances of the regression corpus."
     )
     throughput: ThroughputGate = Field(
-        default_factory=ThroughputGate, description="Gate of how fast the decoder computes."
+        default_factory=ThroughputGate, description="Gate of the decoder's speed."
     )
     intelligibility: IntelligibilityGate = Field(
-        default_factory=IntelligibilityGate, description="Gate of what a speech recogniser understands."
+        default_factory=IntelligibilityGate,
+        description="Gate of intelligibility, judged by a speech recognizer.",
     )
     phonemes: PhonemesGate = Field(
         default_factory=PhonemesGate, description="Gate of the text front end; needs `front_end`."
     )
     enforce: bool = Field(
-        default=True, description="A missed gate fails the build; false with length: padded."
+        default=True,
+        description="Whether a missed gate fails the build. It must be `false` with `length: padded`.",
     )

@@ -15,18 +15,6 @@ from kokoro_tvm.recipe.files import ModelFile, detect_kind
 from kokoro_tvm.recipe.matrix import expand_matrix
 from kokoro_tvm.recipe.merge import expand_gates_name, extend, without
 
-__all__ = [
-    "PART",
-    "ROOT",
-    "RawRecipe",
-    "RecipeIndex",
-    "is_model",
-    "list_models",
-    "list_recipes",
-    "read_file",
-    "recipe_files",
-]
-
 ROOT = Path("recipes")
 PART = "_"
 """What the name of a file begins with that is no recipe by itself: others extend it."""
@@ -83,6 +71,7 @@ class RecipeIndex:
         return [name for name in names if self._is_model(name) == models]
 
     def _is_model(self, name: str) -> bool:
+        """Return whether a name is a model's; False for a recipe that cannot be read."""
         recipe = self._recipes[name]
         try:
             return isinstance(recipe, RawRecipe) and is_model(self.resolve(recipe))
@@ -90,6 +79,7 @@ class RecipeIndex:
             return False
 
     def _find_extended(self, name: YamlNode, chain: tuple[str, ...]) -> YamlNode:
+        """Return what a recipe inherits from another one. Raises RecipeError if there is none of the name."""
         word = str(name.value)
         recipe = self.find(word)
         if recipe is None:

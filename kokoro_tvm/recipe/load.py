@@ -27,8 +27,6 @@ from kokoro_tvm.recipe.resolved import Recipe, resolve
 from kokoro_tvm.recipe.schedule import read_schedules
 from kokoro_tvm.recipe.validate import validate
 
-__all__ = ["LoadedRecipe", "check_file", "load_built", "load_recipe", "read_recipe"]
-
 _OF_TARGETS = ("model", "target", "buckets")
 
 
@@ -87,7 +85,7 @@ def load_built(name: str, root: Path) -> Recipe:
 def read_recipe(
     path_or_name: str | os.PathLike[str], root: Path = ROOT, overrides: Sequence[str] = ()
 ) -> LoadedRecipe:
-    """Return a target recipe as `load_recipe` does, with the place of every value."""
+    """Return a target recipe as `load_recipe` does, with the place of every value. Raises RecipeError."""
     word = os.fspath(path_or_name)
     if isinstance(path_or_name, os.PathLike) or word.endswith((".yaml", ".yml")) or set(word) & set("/\\"):
         recipe, *others = read_file(Path(word))
@@ -122,6 +120,7 @@ def check_file(path: Path, root: Path = ROOT) -> tuple[LoadedRecipe | ModelFile,
 
 
 def _load(recipe: RawRecipe, index: RecipeIndex) -> LoadedRecipe | ModelFile:
+    """Merge, validate and resolve a recipe; a model's is only validated. Raises RecipeError."""
     tree = index.resolve(recipe)
     if is_model(tree):
         _check_extends_no_model(recipe, index)
@@ -150,6 +149,7 @@ def _find_model(tree: YamlNode, index: RecipeIndex) -> YamlNode:
 
 
 def _check_extends_no_model(recipe: RawRecipe, index: RecipeIndex) -> None:
+    """Raise RecipeError if a target's recipe extends a model's."""
     names = recipe.tree.get("extends")
     if names is None or not set(_OF_TARGETS) & set(recipe.tree.entries):
         return
@@ -163,7 +163,10 @@ def _check_extends_no_model(recipe: RawRecipe, index: RecipeIndex) -> None:
 
 
 def _check_padded(tree: YamlNode, target: TargetFile) -> None:
-    """Refuse to enforce the gates of `padded`: it computes something else than the model."""
+    """Refuse to enforce the gates of `padded`: it computes something else than the model.
+
+    Raises RecipeError.
+    """
     enforce = tree.get("gates", "enforce")
     if target.length == "padded" and enforce is not None and enforce.value:
         raise enforce.span.error(
@@ -172,6 +175,7 @@ def _check_padded(tree: YamlNode, target: TargetFile) -> None:
 
 
 def _check_utterances(tree: YamlNode, target: TargetFile, model: ModelFile) -> None:
+    """Raise RecipeError if a target names an utterance that the model lacks."""
     names = [utterance.name for utterance in model.utterances]
     for index, name in enumerate(target.utterances or ()):
         if name not in names:

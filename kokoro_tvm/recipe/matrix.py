@@ -12,8 +12,6 @@ from kokoro_tvm.common.words import hint, shorten
 from kokoro_tvm.common.yaml_file import Span, YamlNode
 from kokoro_tvm.recipe.merge import expand_gates_name, merge, nest, without
 
-__all__ = ["expand_matrix"]
-
 _OPTIONS = ("name", "exclude")  # keys of a matrix that are no fields
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 
@@ -27,7 +25,7 @@ def expand_matrix(tree: YamlNode, matrix: YamlNode) -> Iterator[tuple[str, YamlN
     if "extends" in tree.entries and "extends" in matrix.entries:
         key = matrix.entries["extends"].key
         raise key.error("`matrix.extends`: the file has `extends` too; keep one")
-    axes = {path: _choices(path, node) for path, node in matrix.entries.items() if path not in _OPTIONS}
+    axes = {path: _list_choices(path, node) for path, node in matrix.entries.items() if path not in _OPTIONS}
     if not axes:
         raise matrix.span.error("`matrix` needs at least one field with its choices, {precision: [a, b]}")
     template, exclude = _read_name(matrix, axes), list(_read_exclude(matrix, axes))
@@ -37,7 +35,7 @@ def expand_matrix(tree: YamlNode, matrix: YamlNode) -> Iterator[tuple[str, YamlN
             continue
         member = without(tree, "matrix")
         for path, label in chosen.items():
-            member = _choose(member, path, axes[path][label])
+            member = _apply_choice(member, path, axes[path][label])
         name = template
         for word in _PLACEHOLDER.findall(template):
             name = name.replace(f"{{{word}}}", chosen[_find_axis(word, axes)])
@@ -45,7 +43,10 @@ def expand_matrix(tree: YamlNode, matrix: YamlNode) -> Iterator[tuple[str, YamlN
 
 
 def _read_name(matrix: YamlNode, axes: Mapping[str, Mapping[str, YamlNode]]) -> str:
-    """Return the template of names: `name` of the matrix, else its labels joined by `-`."""
+    """Return the template of names: `name` of the matrix, else its labels joined by `-`.
+
+    Raises RecipeError.
+    """
     node = matrix.get("name")
     if node is None:
         return "-".join(f"{{{path}}}" for path in axes)
@@ -57,7 +58,7 @@ def _read_name(matrix: YamlNode, axes: Mapping[str, Mapping[str, YamlNode]]) -> 
 
 
 def _read_exclude(matrix: YamlNode, axes: Mapping[str, Mapping[str, YamlNode]]) -> Iterator[dict[str, str]]:
-    """Yield the combinations to leave out: labels by the paths of axes."""
+    """Yield the combinations to leave out: labels by the paths of axes. Raises RecipeError."""
     node = matrix.get("exclude")
     if node is None:
         return
@@ -66,7 +67,7 @@ def _read_exclude(matrix: YamlNode, axes: Mapping[str, Mapping[str, YamlNode]]) 
             raise rule.span.error("`matrix.exclude`: expected a list of combinations, [{precision: float32}]")
         combination = {}
         for word, choice in rule.entries.items():
-            path, label = _require_axis(word, axes, choice.key, "matrix.exclude"), _label(choice)
+            path, label = _require_axis(word, axes, choice.key, "matrix.exclude"), _format_choice(choice)
             if label not in axes[path]:
                 message = f"`{word}` has no choice `{shorten(label)}`{hint(label, list(axes[path]))}"
                 raise choice.span.error(f"`matrix.exclude`: {message}")
@@ -81,26 +82,28 @@ def _find_axis(word: str, axes: Collection[str]) -> str:
 
 
 def _require_axis(word: str, axes: Collection[str], span: Span, where: str) -> str:
+    """Return the path of an axis (see `_find_axis`). Raises RecipeError if there is none of the name."""
     path = _find_axis(word, axes)
     if not path:
         raise span.error(f"`{where}`: no axis is called `{shorten(word)}`{hint(word, list(axes))}")
     return path
 
 
-def _choose(tree: YamlNode, path: str, choice: YamlNode) -> YamlNode:
+def _apply_choice(tree: YamlNode, path: str, choice: YamlNode) -> YamlNode:
+    """Put a choice of an axis over a recipe."""
     if path == "extends":  # `merge` would drop the fields of the file, which are written over what it extends
         return replace(tree, value=tree.entries | {"extends": choice})
     return merge(tree, expand_gates_name(nest(path, choice)))
 
 
-def _choices(path: str, axis: YamlNode) -> dict[str, YamlNode]:
-    """Return the choices of a field by label."""
+def _list_choices(path: str, axis: YamlNode) -> dict[str, YamlNode]:
+    """Return the choices of a field by label. Raises RecipeError."""
     choices: dict[str, YamlNode] = {}
     for item in axis.items:
         if isinstance(item.value, dict | list):
             message = "a choice that is a list or mapping needs a label: write `LABEL: CHOICE`"
             raise item.span.error(f"`matrix.{path}`: {message}")
-        label = _label(item)
+        label = _format_choice(item)
         if label in choices:
             raise item.span.error(f"`matrix.{path}`: `{shorten(label)}` is listed twice; name it once")
         choices[label] = item
@@ -112,5 +115,6 @@ def _choices(path: str, axis: YamlNode) -> dict[str, YamlNode]:
     return choices
 
 
-def _label(choice: YamlNode) -> str:
+def _format_choice(choice: YamlNode) -> str:
+    """Return how a choice is named in recipes' names: its text, or JSON."""
     return choice.value if isinstance(choice.value, str) else json.dumps(choice.value)

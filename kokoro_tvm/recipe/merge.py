@@ -9,8 +9,6 @@ from functools import reduce
 from kokoro_tvm.common.words import hint, shorten
 from kokoro_tvm.common.yaml_file import YamlNode
 
-__all__ = ["expand_gates_name", "extend", "merge", "nest", "resolve_gates", "without"]
-
 
 def merge(base: YamlNode, over: YamlNode) -> YamlNode:
     """Put `over` in place of `base`: mappings key by key, lists and scalars (null too) as a whole.
@@ -21,7 +19,7 @@ def merge(base: YamlNode, over: YamlNode) -> YamlNode:
     before, after = base.get("kind"), over.get("kind")
     is_other_kind = before is not None and after is not None and before.value != after.value
     if not is_mapping or is_other_kind or "extends" in over.entries:
-        return _stack(over, base)
+        return _set_base(over, base)
     entries = dict(base.entries)
     for key, node in over.entries.items():
         entries[key] = merge(entries[key], node) if key in entries else node
@@ -75,7 +73,7 @@ def expand_gates_name(tree: YamlNode) -> YamlNode:
     gates = tree.get("gates")
     if gates is None or not isinstance(gates.value, str):
         return tree
-    return _put(tree, "gates", YamlNode(gates.span, {"extends": gates}, gates.key))
+    return _set_key(tree, "gates", YamlNode(gates.span, {"extends": gates}, gates.key))
 
 
 def resolve_gates(tree: YamlNode, model: YamlNode) -> YamlNode:
@@ -86,6 +84,7 @@ def resolve_gates(tree: YamlNode, model: YamlNode) -> YamlNode:
     sets = {} if (whole := model.get("gate_sets")) is None else whole.entries
 
     def find(name: YamlNode, chain: tuple[str, ...]) -> YamlNode:
+        """Return the model's set of gates of a name. Raises RecipeError."""
         word = str(name.value)
         if word not in sets:
             advice = hint(word, sorted(set(sets) - set(chain)))
@@ -98,21 +97,22 @@ def resolve_gates(tree: YamlNode, model: YamlNode) -> YamlNode:
     base = extend(base, find)
     if tree is model:
         complete = {name: merge(base, extend(node, find, (name,))) for name, node in sets.items()}
-        tree = _put(tree, "gate_sets", replace(whole, value=complete)) if whole and complete else tree
-        return _put(tree, "gates", base)
+        tree = _set_key(tree, "gate_sets", replace(whole, value=complete)) if whole and complete else tree
+        return _set_key(tree, "gates", base)
     gates, precision = tree.get("gates"), tree.get("precision")
     names_set = gates is not None and (not isinstance(gates.value, dict) or "extends" in gates.entries)
     if precision is not None and str(precision.value) in sets and not names_set:
         key = precision.key if gates is None else gates.key
         gates = gates or YamlNode(key, {}, key)
-        gates = _put(gates, "extends", replace(precision, key=key))
-    return tree if gates is None else _put(tree, "gates", merge(base, extend(gates, find)))
+        gates = _set_key(gates, "extends", replace(precision, key=key))
+    return tree if gates is None else _set_key(tree, "gates", merge(base, extend(gates, find)))
 
 
-def _stack(over: YamlNode, base: YamlNode) -> YamlNode:
-    """Put a node below the nodes that another one replaces."""
-    return replace(over, base=base if over.base is None else _stack(over.base, base))
+def _set_base(over: YamlNode, base: YamlNode) -> YamlNode:
+    """Return `over`, with `base` recorded as the node that it replaces."""
+    return replace(over, base=base if over.base is None else _set_base(over.base, base))
 
 
-def _put(tree: YamlNode, key: str, value: YamlNode) -> YamlNode:
+def _set_key(tree: YamlNode, key: str, value: YamlNode) -> YamlNode:
+    """Return a mapping with a key set."""
     return replace(tree, value=tree.entries | {key: value})

@@ -11,8 +11,6 @@ from kokoro_tvm.common.words import truncate
 from kokoro_tvm.common.yaml_file import Span, YamlNode
 from kokoro_tvm.recipe.load import LoadedRecipe
 
-__all__ = ["Origin", "list_origins"]
-
 _Path = tuple[str, ...]
 
 
@@ -33,22 +31,24 @@ class Origin:
 
 def list_origins(loaded: LoadedRecipe) -> Iterator[Origin]:
     """Yield every value of the recipe but its name and the schedules, in the order of its fields."""
-    for path, value in _leaves(loaded.recipe.model_dump(mode="json", exclude={"name", "schedules"})):
-        places = dict.fromkeys(span for node in _nodes(loaded, path, value) for span in _chain(node))
+    for path, value in _walk_leaves(loaded.recipe.model_dump(mode="json", exclude={"name", "schedules"})):
+        places = dict.fromkeys(
+            span for node in _find_nodes(loaded, path, value) for span in _list_spans(node)
+        )
         shown = json.dumps(value, ensure_ascii=False).replace('"', "")
         yield Origin(".".join(path), truncate(shown), tuple(places))
 
 
-def _leaves(value: Any, path: _Path = ()) -> Iterator[tuple[_Path, Any]]:
+def _walk_leaves(value: Any, path: _Path = ()) -> Iterator[tuple[_Path, Any]]:
     """Yield scalars and lists with their paths."""
     if not isinstance(value, Mapping) or not value:
         yield path, value
         return
     for key, inner in value.items():
-        yield from _leaves(inner, (*path, key))
+        yield from _walk_leaves(inner, (*path, key))
 
 
-def _nodes(loaded: LoadedRecipe, path: _Path, value: Any) -> Iterator[YamlNode]:
+def _find_nodes(loaded: LoadedRecipe, path: _Path, value: Any) -> Iterator[YamlNode]:
     """Yield what the target's recipe says of a field, then what the model's does."""
     in_target, in_model = path, path
     if path == ("judged",):
@@ -64,7 +64,8 @@ def _nodes(loaded: LoadedRecipe, path: _Path, value: Any) -> Iterator[YamlNode]:
             yield node
 
 
-def _chain(node: YamlNode | None) -> Iterator[Span]:
+def _list_spans(node: YamlNode | None) -> Iterator[Span]:
+    """Yield the place of a value, then those of the values that it replaced."""
     while node is not None:
         yield node.span
         node = node.base

@@ -16,8 +16,6 @@ from kokoro_tvm.common.yaml_file import YamlNode, YamlText, parse_yaml
 from kokoro_tvm.recipe.index import RawRecipe
 from kokoro_tvm.recipe.merge import expand_gates_name, merge, nest
 
-__all__ = ["apply_overrides", "is_try", "read_try", "write_try"]
-
 _FORBIDDEN = ("extends", "matrix", "sets")
 _MAX_NAME_CHARACTERS = 80  # of a name that lists its overrides
 
@@ -29,14 +27,14 @@ def is_try(name: str) -> bool:
 
 def write_try(artifacts: Path, recipe: str, overrides: Sequence[str]) -> None:
     """Record the overrides of a try for commands that measure what it built."""
-    path = _record(artifacts, _name(recipe, overrides))
+    path = _record_path(artifacts, _name_try(recipe, overrides))
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps({"recipe": recipe, "overrides": list(overrides)}), encoding="utf-8")
 
 
 def read_try(artifacts: Path, name: str) -> tuple[str, list[str]]:
     """Return the recipe and the overrides of a try that was built here. Raises RecipeError."""
-    path = _record(artifacts, name)
+    path = _record_path(artifacts, name)
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
         return record["recipe"], record["overrides"]
@@ -57,11 +55,12 @@ def apply_overrides(recipe: RawRecipe, overrides: Sequence[str]) -> RawRecipe:
     """
     if not overrides:
         return recipe
-    tree = reduce(merge, [recipe.tree, *map(_parse, overrides)])
-    return replace(recipe, name=_name(recipe.name, overrides), tree=replace(tree, span=recipe.tree.span))
+    tree = reduce(merge, [recipe.tree, *map(_parse_override, overrides)])
+    return replace(recipe, name=_name_try(recipe.name, overrides), tree=replace(tree, span=recipe.tree.span))
 
 
-def _parse(word: str) -> YamlNode:
+def _parse_override(word: str) -> YamlNode:
+    """Return the tree of an override FIELD=VALUE. Raises RecipeError."""
     field, equals, value = word.partition("=")
     if not equals:
         raise RecipeError(f"--with {shorten(word)}: write FIELD=VALUE, such as buckets.frames=[512].")
@@ -71,7 +70,7 @@ def _parse(word: str) -> YamlNode:
     return expand_gates_name(nest(path, node))
 
 
-def _name(name: str, overrides: Sequence[str]) -> str:
+def _name_try(name: str, overrides: Sequence[str]) -> str:
     """Return `cpu+buckets-frames-512`, which no recipe can be called."""
     slugs = [re.sub("[^a-z0-9]+", "-", word.lower()).strip("-") for word in overrides]
     listed = "+".join((name, *slugs))
@@ -79,5 +78,6 @@ def _name(name: str, overrides: Sequence[str]) -> str:
     return listed if len(listed) <= _MAX_NAME_CHARACTERS else f"{name}+{digest}"
 
 
-def _record(artifacts: Path, name: str) -> Path:
+def _record_path(artifacts: Path, name: str) -> Path:
+    """Return the file that records the overrides of a try."""
     return artifacts / ".build" / name / "try.json"

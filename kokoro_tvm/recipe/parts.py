@@ -26,31 +26,6 @@ from kokoro_tvm.common.spec import (
 from kokoro_tvm.native.toolchains.compiler_names import compiler_names
 from kokoro_tvm.targets import kinds, target_kind
 
-__all__ = [
-    "MAX_FRAMES",
-    "MAX_TOKENS",
-    "Bits",
-    "Buckets",
-    "ComponentSpec",
-    "Components",
-    "ExtendableSpec",
-    "LanguageSpec",
-    "Languages",
-    "Length",
-    "PassContext",
-    "PassList",
-    "PatchList",
-    "PatchOverrides",
-    "Precision",
-    "RecipeSet",
-    "RecipeSets",
-    "Resources",
-    "Runtime",
-    "Target",
-    "UtteranceSpec",
-    "list_modules",
-]
-
 Length = Literal["exact", "masked", "padded"]
 Precision = Literal["float32", "bfloat16", "float16"]
 RecipeSet = Literal["ci", "nightly"]
@@ -59,10 +34,11 @@ MAX_TOKENS = 512
 MAX_FRAMES = 5120
 
 
-def _module_of(folder: str, what: str) -> Callable[[str], str]:
+def _module_validator(folder: str, what: str) -> Callable[[str], str]:
     """Return a validator: a name is one of `list_modules`."""
 
     def check(word: str) -> str:
+        """Return a name. Raises PydanticCustomError if no module has it."""
         if word not in (valid := list_modules(folder)):
             context = {"what": what, "word": word, "valid": valid}
             raise PydanticCustomError("unknown_word", "unknown {what} {word}", context)
@@ -78,7 +54,8 @@ def list_modules(folder: str) -> list[str]:
     return sorted(path.stem for path in paths if not path.stem.startswith("_"))
 
 
-def _increasing(lengths: tuple[int, ...]) -> tuple[int, ...]:
+def _check_increasing(lengths: tuple[int, ...]) -> tuple[int, ...]:
+    """Return bucket lengths. Raises PydanticCustomError unless each exceeds the one before."""
     for index, (before, after) in enumerate(pairwise(lengths), start=1):
         if after <= before:
             raise PydanticCustomError(
@@ -89,19 +66,20 @@ def _increasing(lengths: tuple[int, ...]) -> tuple[int, ...]:
     return lengths
 
 
-def _of_tvm(name: str) -> str:
+def _check_tvm_pass(name: str) -> str:
+    """Return the name of a TVM pass. Raises PydanticCustomError if TVM has none of it."""
     if name not in (valid := compiler_names().passes):
         context = {"what": "TVM pass", "word": name, "valid": valid}
         raise PydanticCustomError("unknown_word", "unknown {what} {word}", context)
     return name
 
 
-_Patch = Annotated[Name, AfterValidator(_module_of("model/patches", "patch"))]
-_Pass = Annotated[Name, AfterValidator(_module_of("compiler/passes", "pass"))]
+_Patch = Annotated[Name, AfterValidator(_module_validator("model/patches", "patch"))]
+_Pass = Annotated[Name, AfterValidator(_module_validator("compiler/passes", "pass"))]
 PatchList = Annotated[tuple[_Patch, ...], AfterValidator(refuse_duplicates)]
 PassList = Annotated[tuple[_Pass, ...], AfterValidator(refuse_duplicates)]
 TvmPasses = Annotated[
-    tuple[Annotated[TvmPass, AfterValidator(_of_tvm)], ...], AfterValidator(refuse_duplicates)
+    tuple[Annotated[TvmPass, AfterValidator(_check_tvm_pass)], ...], AfterValidator(refuse_duplicates)
 ]
 TvmConfig = Annotated[
     dict[str, bool | int | float | str], AfterValidator(lambda options: dict(sorted(options.items())))
@@ -114,8 +92,9 @@ class ExtendableSpec(Spec):
 
     extends: Extended | tuple[Extended, ...] | None = Field(
         default=None,
-        description="A recipe, or several, that this one is written over: what it does not say itself is "
-        "theirs, the last one's first; all but `sets`. They are beside this one or in `recipes/`.",
+        description="Recipe, or list of recipes, to inherit from. Later ones override earlier ones, "
+        "and this recipe overrides all. `sets` is not inherited. They are files beside "
+        "this one or in `recipes/`.",
     )
 
 
@@ -124,7 +103,7 @@ class Runtime(Spec):
 
     c: bool = Field(
         default=False,
-        description="`true`: libkokoro and its program `speak`, compiled for the target, and what they need.",
+        description="`true`: the bundle contains libkokoro and its program `speak`, compiled for the target.",
     )
 
 
@@ -135,15 +114,16 @@ class Resources(Spec):
         default=1.5,
         gt=0,
         le=4096,
-        description="Memory that one compile takes, GB (the decoder of Kokoro-82M for a CPU takes 0.7, and "
-        "0.1 for each kernel it generates at a time). With `-n`, as many compiles run at the same time as "
-        "fit into the machine's memory.",
+        description="Memory that one compilation takes, in GB. For a CPU, the decoder of Kokoro-82M "
+        "takes 0.7, and 0.1 for each kernel generated at a time. With `-n`, as many "
+        "compilations run at a time as fit into the machine's memory.",
     )
     cpus: int | None = Field(
         default=None,
         ge=1,
         le=1024,
-        description="Cores that one compile takes, and kernels it generates at a time. null: all cores.",
+        description="Cores that one compilation takes, which is also the number of kernels generated "
+        "at a time. null: all cores.",
     )
 
 
@@ -161,21 +141,23 @@ class Buckets(Spec):
     tokens: Annotated[
         tuple[Annotated[int, Field(ge=1, le=MAX_TOKENS)], ...],
         Field(min_length=1),
-        AfterValidator(_increasing),
-    ] = Field(description="Largest lengths of the text side, in tokens: phonemes and one token at each end.")
+        AfterValidator(_check_increasing),
+    ] = Field(
+        description="Bucket lengths of the text side in tokens: the phonemes and one token at each end."
+    )
     frames: Annotated[
         tuple[Annotated[int, Field(ge=1, le=MAX_FRAMES)], ...],
         Field(min_length=1),
-        AfterValidator(_increasing),
-    ] = Field(description="Largest lengths of the audio side, in frames, 40 a second.")
+        AfterValidator(_check_increasing),
+    ] = Field(description="Bucket lengths of the audio side in frames of 1/40 s.")
 
 
 class ComponentSpec(Spec):
     """A separately compiled part of the model."""
 
     axis: Axis = Field(
-        description="The axis of the component's length: `frames` for `f0n` and `decoder`, `tokens` for "
-        "`bert`, `duration` and `text_encoder`."
+        description="Axis that the component's length is counted on: `frames` for `f0n` and "
+        "`decoder`, `tokens` for `bert`, `duration` and `text_encoder`."
     )
     patches: PatchList = Field(default=(), description="Patches of the component, in order.")
 
@@ -183,11 +165,11 @@ class ComponentSpec(Spec):
 class LanguageSpec(Spec):
     """A language that a model speaks."""
 
-    name: str = Field(min_length=1, max_length=60, description="Its name, for people.")
+    name: str = Field(min_length=1, max_length=60, description="Name of the language in listings.")
     espeak: EspeakName | None = Field(
         default=None,
-        description="espeak-ng's name of it, by which its texts become phonemes; null: those that kokoro-tvm "
-        "reads itself, by their letters (docs/text.md).",
+        description="espeak-ng's name of the language, if espeak-ng converts its texts to phonemes. "
+        "null: kokoro-tvm reads it (docs/text.md).",
     )
 
 
@@ -197,31 +179,31 @@ Languages = Annotated[dict[LanguageCode, LanguageSpec], Field(min_length=1)]
 class PassContext(Spec):
     """Options of TVM's PassContext around the passes."""
 
-    opt_level: int = Field(default=3, ge=0, le=4, description="TVM's optimisation level.")
-    disabled_passes: TvmPasses = Field(default=(), description="TVM passes to leave out, by TVM's names.")
+    opt_level: int = Field(default=3, ge=0, le=4, description="TVM's optimization level.")
+    disabled_passes: TvmPasses = Field(default=(), description="Names of TVM passes to disable.")
     config: TvmConfig = Field(
         default_factory=dict,
-        description="Options of TVM's PassContext. Each is true, false, a number or text.",
+        description="Options of TVM's PassContext by name. Values are true, false, a number or text.",
     )
 
 
 class UtteranceSpec(Spec):
     """An utterance on which artifacts are compared with the reference."""
 
-    name: Name = Field(description="Name in reports. Names must differ.")
+    name: Name = Field(description="Name in reports, unique among the utterances.")
     phonemes: str = Field(
         min_length=1, max_length=MAX_TOKENS - 2, description="The phonemes to speak, in misaki's alphabet."
     )
     voice: VoiceName = Field(description="The voice.")
-    speed: float = Field(default=1.0, gt=0.0, le=10.0, description="Speed; 2 is twice as fast.")
+    speed: float = Field(default=1.0, gt=0.0, le=10.0, description="Speaking rate; 2 is twice as fast.")
     seed: int = Field(
-        default=0, ge=0, le=2**64 - 1, description="Seed of the noise, the same for both sides."
+        default=0, ge=0, le=2**64 - 1, description="Seed of the noise, for artifact and reference."
     )
     piece: int = Field(
         default=0,
         ge=0,
         le=2**32 - 1,
-        description="Which piece of a text it has the noise of; 0 is the first.",
+        description="Number of the piece of a text whose noise is drawn; 0 is the first.",
     )
 
 
@@ -230,14 +212,15 @@ class Components(Spec):
 
     key_word: ClassVar[str] = "component"
 
-    bert: ComponentSpec = Field(description="Text to context.")
-    duration: ComponentSpec = Field(description="Context and style to frames a token.")
-    text_encoder: ComponentSpec = Field(description="Text to the decoder's features.")
+    bert: ComponentSpec = Field(description="Text features of the tokens.")
+    duration: ComponentSpec = Field(description="Duration of each token, and prosody features.")
+    text_encoder: ComponentSpec = Field(description="Text features for the decoder.")
     f0n: ComponentSpec = Field(description="Pitch and energy.")
-    decoder: ComponentSpec = Field(description="Everything to audio.")
+    decoder: ComponentSpec = Field(description="Audio from text features, pitch and energy.")
 
     @model_validator(mode="after")
-    def _axes_are_the_models(self) -> Components:
+    def _check_axes(self) -> Components:
+        """Raise PydanticCustomError for a component whose length is not counted on its own axis."""
         for name, axis in COMPONENT_AXES.items():
             component: ComponentSpec = getattr(self, name)
             if component.axis != axis:
@@ -258,7 +241,7 @@ class PatchOverrides(Spec):
     key_word: ClassVar[str] = "component"
 
     bert: PatchList | None = Field(
-        default=None, description="Patches of one component, in place of the model's list."
+        default=None, description="Patches of one component, which replace the model's list."
     )
     duration: PatchList | None = Field(default=None, description="Patches of duration.")
     text_encoder: PatchList | None = Field(default=None, description="Patches of text_encoder.")

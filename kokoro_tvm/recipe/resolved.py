@@ -25,8 +25,6 @@ from kokoro_tvm.recipe.parts import (
 from kokoro_tvm.recipe.schedule import Schedule
 from kokoro_tvm.targets import target_kind
 
-__all__ = ["ArtifactSpec", "Recipe", "resolve"]
-
 
 class ArtifactSpec(Spec):
     """One compiled (component, bucket) of a recipe; `bucket` counts the units of `axis`."""

@@ -16,8 +16,6 @@ from kokoro_tvm.common.errors import RecipeError
 from kokoro_tvm.common.spec import Spec
 from kokoro_tvm.recipe.validate import read_document
 
-__all__ = ["LayerChoice", "Schedule", "choose_layers", "read_schedules"]
-
 
 class LayerChoice(Spec):
     """How a layer is computed.

@@ -8,8 +8,6 @@ from pydantic.json_schema import models_json_schema
 
 from kokoro_tvm.recipe.files import ModelFile, TargetFile
 
-__all__ = ["build_schema"]
-
 _URL = "https://json-schema.org/draft/2020-12/schema"
 _DIFFERENCE = "Difference"  # suffix of the names of records that may lack keys
 
@@ -22,9 +20,9 @@ def build_schema() -> dict[str, Any]:
     references, schema = models_json_schema([(ModelFile, "validation"), (TargetFile, "validation")])
     model, target = (references[record, "validation"] for record in (ModelFile, TargetFile))
     definitions = schema["$defs"]
-    _gates_by_name(definitions)
-    _differences(definitions, model)
-    _differences(definitions, target)
+    _relax_gates(definitions)
+    _make_optional(definitions, model)
+    _make_optional(definitions, target)
     of_models = sorted(set(ModelFile.model_fields) - set(TargetFile.model_fields))
     return {
         "$schema": _URL,
@@ -32,18 +30,18 @@ def build_schema() -> dict[str, Any]:
         "if": {"anyOf": [{"required": ["extends"]}, {"required": ["matrix"]}]},
         "then": {
             "if": {"anyOf": [{"required": [key]} for key in of_models]},
-            "then": _difference(model),
-            "else": _difference(target),
+            "then": _refer_to_difference(model),
+            "else": _refer_to_difference(target),
         },
         "else": {"if": {"required": ["checkpoint"]}, "then": model, "else": target},
         "$defs": definitions,
     }
 
 
-def _gates_by_name(definitions: dict[str, Any]) -> None:
+def _relax_gates(definitions: dict[str, Any]) -> None:
     """Let a target's gates and a model's sets lack keys, and let the name of a set stand for gates."""
     gates = {"$ref": "#/$defs/Gates"}
-    some = _differences(definitions, gates)
+    some = _make_optional(definitions, gates)
     name = {"type": "string", "pattern": "^[a-z0-9][a-z0-9_-]{0,63}$"}
     of_model, of_target = (definitions[file]["properties"] for file in ("ModelFile", "TargetFile"))
     description = of_model["gates"]["description"]
@@ -52,30 +50,31 @@ def _gates_by_name(definitions: dict[str, Any]) -> None:
     of_target["gates"]["anyOf"] = [some, {"type": "null"}, name]
 
 
-def _differences(definitions: dict[str, Any], node: Any) -> Any:
+def _make_optional(definitions: dict[str, Any], node: Any) -> Any:
     """Return the schema of a mapping whose keys, and those of the mappings inside it, are all optional.
 
     Lists are replaced as a whole: their items keep their required keys.
     """
     if isinstance(node, list):
-        return [_differences(definitions, item) for item in node]
+        return [_make_optional(definitions, item) for item in node]
     if not isinstance(node, dict):
         return node
     if "$ref" in node:
         name = node["$ref"].rsplit("/", 1)[1]
-        difference = _differences(definitions, definitions[name])
+        difference = _make_optional(definitions, definitions[name])
         if difference == definitions[name]:
             return node
         definitions[f"{name}{_DIFFERENCE}"] = difference
-        return node | _difference(node)
+        return node | _refer_to_difference(node)
     # With `kind` left out, the keys of several kinds may fit.
     words = {"oneOf": "anyOf"}
     return {
-        words.get(key, key): value if key == "items" else _differences(definitions, value)
+        words.get(key, key): value if key == "items" else _make_optional(definitions, value)
         for key, value in node.items()
         if key not in ("required", "discriminator")
     }
 
 
-def _difference(reference: dict[str, str]) -> dict[str, str]:
+def _refer_to_difference(reference: dict[str, str]) -> dict[str, str]:
+    """Return a reference to the schema of differences (see `_make_optional`) of a referenced one."""
     return {"$ref": f"{reference['$ref']}{_DIFFERENCE}"}

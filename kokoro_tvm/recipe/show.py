@@ -9,8 +9,6 @@ from pydantic import BaseModel
 
 from kokoro_tvm.common.yaml_file import parse_scalar
 
-__all__ = ["to_yaml"]
-
 _MAX_LINE_CHARACTERS = 100  # of a collection on one line
 
 
@@ -42,7 +40,8 @@ def _fits(parts: list[yaml.Node]) -> bool:
     return len(lengths) == len(parts) and sum(lengths) <= _MAX_LINE_CHARACTERS
 
 
-def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    """Represent text, in quotes if a recipe would read it as something else."""
     try:
         same = parse_scalar(text) == text
     except ValueError:
@@ -50,7 +49,7 @@ def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=None if same else '"')
 
 
-_Dumper.add_representer(str, _text)
+_Dumper.add_representer(str, _represent_text)
 
 
 def to_yaml(record: BaseModel) -> str:

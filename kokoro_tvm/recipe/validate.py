@@ -15,8 +15,6 @@ from kokoro_tvm.common.spec import PATTERNS, Spec
 from kokoro_tvm.common.words import hint, nearest, shorten
 from kokoro_tvm.common.yaml_file import Span, YamlNode, parse_scalar, parse_yaml, read_text
 
-__all__ = ["locate", "read_document", "validate"]
-
 _Record = TypeVar("_Record", bound=Spec)
 _Path = Sequence[int | str]
 
@@ -136,6 +134,7 @@ def _advise_quotes(kind: str, node: YamlNode) -> str:
 
 
 def _describe_value(fault: ErrorDetails, node: YamlNode) -> str:
+    """Return the message of a fault of a value, from pydantic's type of error."""
     kind: str = fault["type"]
     context: dict[str, Any] = fault.get("ctx", {})
     match kind:
@@ -143,8 +142,8 @@ def _describe_value(fault: ErrorDetails, node: YamlNode) -> str:
             word = context["word"]
             return f"unknown {context['what']} `{shorten(word)}`{hint(word, context['valid'])}"
         case "literal_error" | "union_tag_invalid":
-            listed = context["expected" if kind == "literal_error" else "expected_tags"]
-            valid = re.findall(r"'([^']*)'", listed)
+            choices = context["expected" if kind == "literal_error" else "expected_tags"]
+            valid = re.findall(r"'([^']*)'", choices)
             if isinstance(node.value, str):
                 return f"unknown value {_quote(node)}{hint(node.value, valid)}"
             return f"expected a word, found {_quote(node)}{hint('', valid)}"
@@ -164,10 +163,12 @@ def _describe_value(fault: ErrorDetails, node: YamlNode) -> str:
 
 
 def _unit(kind: str) -> str:
+    """Return what the length of a value counts."""
     return "character" if kind.startswith("string") else "item"
 
 
 def _quote(node: YamlNode) -> str:
+    """Format a value for a message."""
     if isinstance(node.value, dict | list):
         return "a mapping" if isinstance(node.value, dict) else "a list"
     return f"`{shorten(node.value)}`" if isinstance(node.value, str) else shorten(json.dumps(node.value))

@@ -10,7 +10,7 @@ from contextvars import ContextVar
 
 from kokoro_tvm.common.words import truncate
 
-__all__ = ["SpeechWarning", "listed", "quoted", "receiving", "warn"]
+__all__ = ["Notice", "SpeechWarning", "listed", "quoted", "receiving", "warn"]
 
 _MAX_WORDS = 20  # in a list of a message
 _PACKAGE = __name__.rpartition(".")[0]
@@ -19,6 +19,18 @@ _receiver: ContextVar[Callable[[str], object] | None] = ContextVar("receiver", d
 
 class SpeechWarning(UserWarning):
     """A warning about speech; shown every time unless filtered."""
+
+
+class Notice(str):
+    """Sentence about a text, with the words of the text that it is about."""
+
+    words: tuple[str, ...]
+
+    def __new__(cls, sentence: str, words: Iterable[str] = ()) -> Notice:
+        """Create a notice; a Notice keeps its own words."""
+        notice = super().__new__(cls, sentence)
+        notice.words = tuple(words)
+        return notice
 
 
 # Python shows a warning once per place; a bundle with synthetic weights must warn every time.

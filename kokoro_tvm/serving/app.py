@@ -77,6 +77,7 @@ def create_app(settings: Settings, bundles: Bundles) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
+        """Start what the server does besides requests, reload at SIGHUP, and close everything at the end."""
         loop = asyncio.get_running_loop()
         log_loop_errors(loop)
         tasks = [asyncio.create_task(_watch_bundles(service)), asyncio.create_task(service.open_front_ends())]
@@ -125,6 +126,7 @@ def create_app(settings: Settings, bundles: Bundles) -> FastAPI:
 
 
 def _cors(settings: Settings) -> Sequence[Middleware]:
+    """Return the middleware for requests of other sites' pages; none if no site is allowed."""
     if not settings.cors:
         return ()
     return (
@@ -150,10 +152,12 @@ async def _watch_bundles(service: Service) -> None:
 
 
 async def _respond_to_error(request: Request, error: Exception) -> Response:
+    """Convert an exception to a response."""
     return describe_error(error).response()
 
 
 async def _respond_to_invalid_body(request: Request, error: Exception) -> Response:
+    """Convert a validation error to a response that names the first invalid field."""
     assert isinstance(error, RequestValidationError)
     # A location begins with `body`, `query` or `path`.
     errors = [details | {"loc": details["loc"][1:]} for details in error.errors()]
@@ -161,6 +165,7 @@ async def _respond_to_invalid_body(request: Request, error: Exception) -> Respon
 
 
 async def _respond_to_http_exception(request: Request, error: Exception) -> Response:
+    """Convert an HTTP exception to a response; unknown paths and methods get a message."""
     assert isinstance(error, HTTPException)
     if isinstance(error, ApiError):
         return error.response()

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from kokoro_tvm.runtime.notices import Notice
 from kokoro_tvm.runtime.speech.stream import Chunk
 from kokoro_tvm.runtime.speech.words import TimedWord
 from kokoro_tvm.serving.encoding import Encoder, open_encoder
@@ -32,7 +33,7 @@ class Body(Protocol):
         """Encode a chunk; the bytes may come later."""
         ...
 
-    def note(self, notices: Sequence[str]) -> bytes:
+    def note(self, notices: Sequence[Notice]) -> bytes:
         """Encode notices; nothing if they have no place but the headers."""
         ...
 
@@ -60,7 +61,7 @@ class AudioBody:
         audio = chunk.audio * np.float32(self._gain)
         return self._encoder.write(audio) if audio.size else b""
 
-    def note(self, notices: Sequence[str]) -> bytes:
+    def note(self, notices: Sequence[Notice]) -> bytes:
         """Encode notices."""
         return b""
 
@@ -91,11 +92,13 @@ class EventBody:
         self._symbols += len(chunk.piece.symbols)
         self._frames += chunk.piece.frames
         words = _event("speech.audio.words", words=describe_words(chunk.words)) if chunk.words else b""
-        return words + _delta(self._audio.write(chunk))
+        return words + _audio_event(self._audio.write(chunk))
 
-    def note(self, notices: Sequence[str]) -> bytes:
+    def note(self, notices: Sequence[Notice]) -> bytes:
         """Encode notices."""
-        return b"".join(_event("speech.audio.notice", notice=notice) for notice in notices)
+        return b"".join(
+            _event("speech.audio.notice", notice=notice, words=notice.words) for notice in notices
+        )
 
     def close(self) -> bytes:
         """Return the end of the body."""
@@ -104,7 +107,7 @@ class EventBody:
             "output_tokens": self._frames,
             "total_tokens": self._symbols + self._frames,
         }
-        return _delta(self._audio.close()) + _event("speech.audio.done", usage=usage)
+        return _audio_event(self._audio.close()) + _event("speech.audio.done", usage=usage)
 
     def fail(self, error: ApiError) -> bytes:
         """Return the end of the body after an error."""
@@ -152,9 +155,9 @@ class CaptionBody:
         self._bytes.append(self._audio.write(chunk))
         voice = {} if self._voice is None else {"voice": chunk.piece.voice or self._voice}
         self._words += [word | voice for word in describe_words(chunk.words)]
-        return self._line() if self._is_split else b""
+        return self._take_line() if self._is_split else b""
 
-    def note(self, notices: Sequence[str]) -> bytes:
+    def note(self, notices: Sequence[Notice]) -> bytes:
         """Encode notices."""
         self._notices += notices
         return b""
@@ -163,13 +166,14 @@ class CaptionBody:
         """Return the end of the body."""
         last = self._audio.close()
         self._bytes.append(last)
-        return self._line() if last or not self._is_split else b""
+        return self._take_line() if last or not self._is_split else b""
 
     def fail(self, error: ApiError) -> bytes:
         """Return the end of the body after an error."""
         return json.dumps({"error": error.body}).encode() + b"\n"
 
-    def _line(self) -> bytes:
+    def _take_line(self) -> bytes:
+        """Return the line of the audio, words and notices so far, and forget these."""
         node: dict[str, Any] = {
             "audio": base64.b64encode(b"".join(self._bytes)).decode(),
             "audio_format": self._audio.media_type,
@@ -198,9 +202,11 @@ def describe_words(words: Sequence[TimedWord]) -> list[dict[str, Any]]:
     ]
 
 
-def _delta(audio: bytes) -> bytes:
+def _audio_event(audio: bytes) -> bytes:
+    """Return the event of some audio; nothing for no audio."""
     return _event("speech.audio.delta", audio=base64.b64encode(audio).decode()) if audio else b""
 
 
 def _event(kind: str, **fields: Any) -> bytes:
+    """Encode a server-sent event."""
     return b"data: " + json.dumps({"type": kind} | fields).encode() + b"\n\n"

@@ -86,7 +86,11 @@ class Bundles:
 
     def of(self, model: str = "") -> Synthesizer:
         """Return the synthesizer of a name, or the first."""
-        return self._synthesizers.get(model) or next(iter(self._synthesizers.values()))
+        return self._synthesizers[self.name_of(model)]
+
+    def name_of(self, model: str = "") -> str:
+        """Return the name of the bundle that speaks for a name."""
+        return model if model in self._synthesizers else self.names[0]
 
     def changed(self) -> tuple[str, ...]:
         """Return the names of bundles whose manifest on disk is not the one that is served."""
@@ -114,9 +118,9 @@ class Bundles:
             InputError: A voice cannot be read. The open bundles stay.
         """
         folders = {name: tts.bundle.root for name, tts in self._synthesizers.items()}
-        opened = Bundles.open(folders, self._threads, self._voices)
-        opened.open_front_ends()
-        self._synthesizers, self._manifests = opened._synthesizers, opened._manifests
+        bundles = Bundles.open(folders, self._threads, self._voices)
+        bundles.open_front_ends()
+        self._synthesizers, self._manifests = bundles._synthesizers, bundles._manifests
 
     def _identify_manifests(self) -> dict[str, tuple[int, int, int] | None]:
         return {name: _identify(tts.bundle.root / "bundle.json") for name, tts in self._synthesizers.items()}

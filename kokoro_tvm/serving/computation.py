@@ -36,4 +36,5 @@ class Computation(SpeechJob):
         return self._result
 
     def _work(self) -> None:
+        """Call the function, on the job's thread."""
         self._result = self._open_stream()

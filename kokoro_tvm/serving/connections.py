@@ -35,10 +35,7 @@ class Connections:
 
 
 def limit_connections(limit: int) -> int:
-    """Return how many connections, `limit` at most, the limit of open files allows.
-
-    The soft limit of this process is raised as far as its hard limit allows.
-    """
+    """Raise the soft limit of open files, and return how many connections, at most `limit`, it allows."""
     try:
         import resource
     except ModuleNotFoundError:  # Windows has no such limit
@@ -68,6 +65,7 @@ def log_loop_errors(loop: asyncio.AbstractEventLoop) -> None:
     logged = -1.0
 
     def handle(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """Log an error of the event loop."""
         nonlocal logged
         error = context.get("exception")
         if isinstance(error, OSError) and error.errno in _NO_RESOURCES:
@@ -111,7 +109,7 @@ class TimedProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def start_timer(self) -> None:
-        """Wait for the head of the next request."""
+        """Close the connection unless the head of a request comes in time."""
         if self in self._registry.open:
             self._timer = asyncio.get_running_loop().call_later(self._registry.timeout_s, self._close)
 

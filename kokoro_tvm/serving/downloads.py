@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from kokoro_tvm.runtime.notices import Notice
 from kokoro_tvm.runtime.speech.stream import Chunk
 from kokoro_tvm.serving.bodies import AudioBody, Body
 from kokoro_tvm.serving.encoding import FORMATS
@@ -51,7 +52,7 @@ class Downloads:
             if self._folder is None:
                 self._folder = Path(tempfile.mkdtemp(prefix="kokoro-tvm-downloads-"))
         self._folder.mkdir(parents=True, exist_ok=True)
-        self._clean(self._folder)
+        self._delete_old(self._folder)
         return Download(self._folder / f"{secrets.token_hex(16)}.{format}", self._max_bytes)
 
     def find(self, name: str) -> Path:
@@ -68,7 +69,8 @@ class Downloads:
         if self._is_temporary and self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _clean(self, folder: Path) -> None:
+    def _delete_old(self, folder: Path) -> None:
+        """Delete files that are too old, and the oldest beyond the total size."""
         files = []
         for path in folder.iterdir():
             if _NAME.fullmatch(path.name.removesuffix(_PART)):  # other files in the folder are not ours
@@ -117,6 +119,7 @@ class Download:
         self._part.unlink(missing_ok=True)
 
     def _abandon(self, reason: str) -> None:
+        """Delete the file and log why, unless it is deleted already."""
         if self._part.exists():
             _log.warning("download not kept", extra={"error": reason})
             self.drop()
@@ -133,18 +136,22 @@ class _RecordedBody:
         self.size: int | None = None  # a client that counts bytes would fetch the file before it is complete
 
     def write(self, chunk: Chunk) -> bytes:
+        """Encode a chunk for both."""
         self._download.write(self._audio.write(chunk))
         return self._body.write(chunk)
 
-    def note(self, notices: Sequence[str]) -> bytes:
+    def note(self, notices: Sequence[Notice]) -> bytes:
+        """Encode notices for the response alone."""
         return self._body.note(notices)
 
     def close(self) -> bytes:
+        """Complete the download, and return the end of the body."""
         self._download.write(self._audio.close())
         self._download.finish()
         return self._body.close()
 
     def fail(self, error: ApiError) -> bytes | None:
+        """Delete the download, and return the end of the body."""
         self._download.drop()
         return self._body.fail(error)
 

@@ -87,12 +87,15 @@ def describe_invalid_field(errors: Sequence[Mapping[str, Any]], parent: str = ""
     for part in error["loc"]:
         path += f"[{part}]" if isinstance(part, int) else f".{part}" if path else part
     message = f"`{path}`: {error['msg']}" if path else f"The body: {error['msg']}"
-    if error["type"] != "missing":
-        message += f", but is {_quote(error['input'])}"
+    if error["type"] == "string_too_long":
+        message += f", but has {len(error['input'])}"
+    elif error["type"] != "missing":
+        message += f", but is {_quote_value(error['input'])}"
     return ApiError(400, f"{message}.", path or None, _CODES.get(error["type"], "invalid_type"))
 
 
-def _quote(value: Any) -> str:
+def _quote_value(value: Any) -> str:
+    """Format an invalid value for a message."""
     if isinstance(value, dict | list):
         return "an object" if isinstance(value, dict) else "a list"
     if isinstance(value, str):

@@ -20,6 +20,7 @@ def read_in_turns(text: str) -> Iterator[str]:
 
 
 def _split(text: str) -> Iterator[str]:
+    """Yield portions of PORTION characters."""
     return (text[start : start + PORTION] for start in range(0, len(text), PORTION))
 
 
@@ -60,6 +61,7 @@ class Feed(Iterator[str]):
         return portion
 
     def _wake(self) -> None:
+        """Wake the job if it waits for text."""
         if self._job is not None:
             with self._job.wake:
                 self._job.wake.notify_all()

@@ -50,7 +50,7 @@ class Guard:
         self._pending_bytes = 0  # of bodies of requests without a response
         self._hosts = {name.lower() for name in (settings.host, *settings.hosts)}
         keys = [(key, 0) for key in settings.api_key] + [(key, 1) for key in settings.priority_key]
-        self._keys = [(_digest(key), priority) for key, priority in keys]
+        self._keys = [(_hash_key(key), priority) for key, priority in keys]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Refuse a request, or pass it on."""
@@ -63,11 +63,13 @@ class Guard:
             await self._app(scope, receive, send)
 
     async def _handle_request(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Refuse a request or pass it on, with a request id in the response; count and log it."""
         started, request_id = time.monotonic(), secrets.token_hex(8)
         status = 0
         size = _BodySize()
 
         async def send_with_id(message: Message) -> None:
+            """Send a message, the head of the response with the request id."""
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
@@ -77,7 +79,7 @@ class Guard:
         try:
             refusal = self._refuse(scope)
             if refusal is None:
-                await self._app(scope, self._bound(receive, size), send_with_id)
+                await self._app(scope, self._bound_body(receive, size), send_with_id)
             else:
                 await refusal.response()(scope, receive, send_with_id)
         finally:
@@ -120,10 +122,11 @@ class Guard:
             return ApiError(403, message, code="origin_not_allowed", headers=_CLOSE)
         length = headers.get("content-length", "0")
         if length.isdecimal() and int(length) > self._settings.max_body_bytes:
-            return self._too_large()
+            return self._too_large_error()
         return None
 
     def _is_served_host(self, host: str | None) -> bool:
+        """Return whether a Host header names this server: a local name, an address or an allowed host."""
         # A stranger may point a name at this machine (DNS rebinding). Browsers then take the server for the
         # one
         # that sent the stranger's page. An address cannot be used so, nor can a name without a dot, which no
@@ -138,27 +141,29 @@ class Guard:
         return is_local or not self._hosts.isdisjoint(("*", name))
 
     def _is_allowed_origin(self, headers: Headers) -> bool:
+        """Return whether a request is not of a page, or of a page that may send requests."""
         # A browser sends the requests of forms, and opens WebSockets, without asking the server first.
         origin = headers.get("origin")
-        is_own = origin is None or _authority(origin) == headers.get("host")
+        is_own = origin is None or _host_and_port(origin) == headers.get("host")
         return is_own or not {"*", origin}.isdisjoint(self._settings.cors)
 
     def _authorize(self, scope: MutableMapping[str, Any], headers: Headers) -> bool:
         """Store the priority of a request's key in its state; return whether it may be handled."""
         scheme, _, word = headers.get("authorization", "").partition(" ")
-        digest = _digest(word.strip() if scheme.lower() == "bearer" else "")
+        digest = _hash_key(word.strip() if scheme.lower() == "bearer" else "")
         matches = [priority for key, priority in self._keys if hmac.compare_digest(digest, key)]
         scope.setdefault("state", {})["priority"] = max(matches, default=0)
         is_protected = scope["type"] == "websocket" or scope["path"].startswith(_PROTECTED_PATHS)
         return bool(matches) or not (is_protected and self._settings.api_key)
 
-    def _bound(self, receive: Receive, size: _BodySize) -> Receive:
+    def _bound_body(self, receive: Receive, size: _BodySize) -> Receive:
         """Wrap `receive` of a request: it raises ApiError for a body that is too large or too slow."""
         is_complete = False
         limit_of_all = self._settings.max_requests * self._settings.max_body_bytes
         deadline = time.monotonic() + self._settings.request_timeout_s
 
         async def receive_bounded() -> Message:
+            """Receive a part of the body, and count its bytes. Raises ApiError."""
             nonlocal is_complete
             if is_complete:
                 return await receive()
@@ -172,7 +177,7 @@ class Guard:
             self._pending_bytes += part
             is_complete = not message.get("more_body", False)
             if size.bytes > self._settings.max_body_bytes:
-                raise self._too_large()
+                raise self._too_large_error()
             if self._pending_bytes > limit_of_all:
                 text = "The requests without an answer are too large together. Try again in a second."
                 headers = {"Retry-After": "1"} | _CLOSE
@@ -181,7 +186,8 @@ class Guard:
 
         return receive_bounded
 
-    def _too_large(self) -> ApiError:
+    def _too_large_error(self) -> ApiError:
+        """Return the error of a body that is too large."""
         message = f"The body has more than {self._settings.max_body_bytes} bytes."
         return ApiError(413, message, code="body_too_large", headers=_CLOSE)
 
@@ -194,13 +200,14 @@ def _is_address(name: str) -> bool:
     return True
 
 
-def _authority(origin: str) -> str | None:
-    """Return host and port of an origin, or None if it is invalid."""
+def _host_and_port(origin: str) -> str | None:
+    """Return HOST:PORT of an origin as a Host header has it, or None if it is invalid."""
     try:
         return urlsplit(origin).netloc
     except ValueError:
         return None
 
 
-def _digest(key: str) -> bytes:
+def _hash_key(key: str) -> bytes:
+    """Return the digest of a key: digests are compared in equal time, whatever the keys' lengths."""
     return hashlib.sha256(key.encode("utf-8", "surrogateescape")).digest()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.common.words import truncate
-from kokoro_tvm.runtime.notices import receiving
+from kokoro_tvm.runtime.notices import Notice, receiving
 from kokoro_tvm.runtime.session.session import ComponentRunner
 from kokoro_tvm.runtime.speech.stream import Chunk, Stream
 from kokoro_tvm.runtime.stopping import CancelledError
@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 PORTION = 512
 """Characters of a text that are read in one turn."""
-_MAX_NOTICES, _MAX_NOTICE_LENGTH = 50, 300  # of a job, and characters of each
+_MAX_NOTICES, _MAX_NOTICE_LENGTH, _MAX_NOTICE_WORDS = 50, 300, 100  # of a job; characters, words of each
 _PORTION_DELAY_S = 1.0  # by which each further portion of a text without audio moves its job back
 _thread = threading.local()
 
@@ -86,18 +86,18 @@ class SpeechJob(AbstractAsyncContextManager["SpeechJob"], AsyncIterator[Chunk]):
         self._deadline = self.arrived  # moved back while all of it is planned: a book holds up no sentence
         self._has_ended = False
         self._error: BaseException | None = None
-        self._notices: list[str] = []
+        self._notices: list[Notice] = []
         self._taken_notices = 0
         self._loop = asyncio.get_running_loop()
         self._changed = asyncio.Event()
         self._thread = threading.Thread(target=self._run, name="kokoro-tvm-request", daemon=True)
 
     @property
-    def notices(self) -> list[str]:
+    def notices(self) -> list[Notice]:
         """Notices so far, such as words that were left out."""
         return list(self._notices)
 
-    def take_notices(self) -> list[str]:
+    def take_notices(self) -> list[Notice]:
         """Return the notices since the last call."""
         fresh = self._notices[self._taken_notices :]
         self._taken_notices += len(fresh)
@@ -196,17 +196,21 @@ class SpeechJob(AbstractAsyncContextManager["SpeechJob"], AsyncIterator[Chunk]):
         if self._read_characters > PORTION:
             self._deadline += _PORTION_DELAY_S * length / PORTION
 
-    def _note(self, notice: str) -> None:
-        notice = truncate(notice, _MAX_NOTICE_LENGTH)
+    def _keep_notice(self, notice: str) -> None:
+        """Keep a notice, shortened; drop repetitions, and those beyond the most."""
+        words = [truncate(word, _MAX_NOTICE_LENGTH) for word in getattr(notice, "words", ())]
+        notice = Notice(truncate(notice, _MAX_NOTICE_LENGTH), words[:_MAX_NOTICE_WORDS])
         if notice not in self._notices and len(self._notices) < _MAX_NOTICES:
             self._notices.append(notice)
 
     def _run(self) -> None:
+        """Compute the job, on its thread."""
         _thread.job = self
-        with receiving(self._note):
+        with receiving(self._keep_notice):
             self._compute()
 
     def _compute(self) -> None:
+        """Wait for the turn and work; keep an error for the reader, and give the place back."""
         try:
             self._scheduler.acquire(self)
             self._work()
@@ -224,7 +228,7 @@ class SpeechJob(AbstractAsyncContextManager["SpeechJob"], AsyncIterator[Chunk]):
                 self._notify()
 
     def _work(self) -> None:
-        """Compute all chunks, on the job's thread."""
+        """Compute all chunks, on the job's thread. Raises CancelledError."""
         stream = self._open_stream()
         with self._scheduler.lock:
             self._stream = stream
@@ -257,6 +261,10 @@ class SpeechJob(AbstractAsyncContextManager["SpeechJob"], AsyncIterator[Chunk]):
         return True
 
     def _deliver(self, chunk: Chunk) -> None:
+        """Hand a chunk to the reader, then wait until it has played most of what it has.
+
+        Raises CancelledError if the job is cancelled.
+        """
         seconds = len(chunk.audio) / chunk.sample_rate
         with self._scheduler.lock:
             if self.cancelled:
@@ -271,6 +279,7 @@ class SpeechJob(AbstractAsyncContextManager["SpeechJob"], AsyncIterator[Chunk]):
         self.pause(until=lambda: self._buffered_s < self._scheduler.settings.audio_buffer_s)
 
     def _notify(self) -> None:
+        """Wake the reader, which runs in the event loop."""
         self._loop.call_soon_threadsafe(self._changed.set)
 
 

@@ -39,6 +39,7 @@ class JsonRoute(APIRoute):
         handle = super().get_route_handler()
 
         async def handle_json(request: Request) -> Response:
+            """Refuse a request that has no place in the queue; else handle its body as JSON."""
             if self.body_field is None:
                 return await handle(request)
             # A refused request's body is not read: uvicorn throws away what still comes.
@@ -74,13 +75,13 @@ def parse_json(data: bytes | bytearray, source: str) -> Any:
         ApiError: The input is not JSON, is nested too deep or has too many values.
     """
     try:
-        node = json.loads(data.decode("utf-8"), parse_float=_finite, parse_constant=_refuse_number)
+        node = json.loads(data.decode("utf-8"), parse_float=_parse_float, parse_constant=_refuse_number)
     except (ValueError, RecursionError) as error:
         reason = "it is not UTF-8, or nested too deep"
         if isinstance(error, json.JSONDecodeError):
             reason = error.msg
         raise ApiError(400, f"{source} is not JSON: {reason}.", code="invalid_json") from None
-    depth, values = _measure(node)
+    depth, values = _measure_json(node)
     if depth > _MAX_DEPTH:
         raise ApiError(400, f"{source} is nested more than {_MAX_DEPTH} deep.", code="invalid_json")
     if values > _MAX_VALUES:
@@ -88,16 +89,18 @@ def parse_json(data: bytes | bytearray, source: str) -> Any:
     return node
 
 
-def _finite(digits: str) -> float:
+def _parse_float(digits: str) -> float:
+    """Parse a float. Raises JSONDecodeError for one that is infinite."""
     number = float(digits)
     return number if math.isfinite(number) else _refuse_number(digits)
 
 
 def _refuse_number(word: str) -> NoReturn:
+    """Raise JSONDecodeError for NaN and Infinity."""
     raise json.JSONDecodeError(f"{shorten(word)} is no number", word, 0)
 
 
-def _measure(node: Any) -> tuple[int, int]:
+def _measure_json(node: Any) -> tuple[int, int]:
     """Return the depth of lists and objects, and the number of values."""
     depth, values, level = 0, 0, [node]
     while level:

@@ -53,10 +53,12 @@ class MaxLength:
 
     @property
     def _limit(self) -> int:
+        """Largest number of characters, from the setting."""
         limit: int = getattr(LIMITS.get(), self.setting)
         return limit
 
     def _check(self, text: str) -> str:
+        """Return a text. Raises PydanticKnownError if it is too long."""
         if len(text) > self._limit:
             raise PydanticKnownError("string_too_long", {"max_length": self._limit})
         return text
@@ -93,6 +95,7 @@ class RequestModel(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _drop_nulls(cls, node: Any) -> Any:
+        """Leave out fields that are null. Raises PydanticCustomError unless the body is an object."""
         if not isinstance(node, dict):
             raise PydanticCustomError("model_type", "Input should be a JSON object")
         # A lone surrogate in the name of an unknown field is no reason to refuse a request.
@@ -119,6 +122,7 @@ class VoiceObject(RequestModel):
 
 
 def _read_voice(node: Any) -> Any:
+    """Return the name of a voice, which may be an object. Raises PydanticCustomError."""
     if isinstance(node, dict):
         return VoiceObject.model_validate(node).id
     if not isinstance(node, str):
@@ -127,6 +131,7 @@ def _read_voice(node: Any) -> Any:
 
 
 def _read_voices(node: Any) -> Any:
+    """Join a list of voices to a mix."""
     return "+".join(_VOICES.validate_python(node, strict=True)) if isinstance(node, list) else node
 
 
@@ -143,7 +148,9 @@ _Voice = Annotated[
 _Voices = Annotated[
     VoiceName, BeforeValidator(_read_voices), WithJsonSchema({"oneOf": [_NAME_SCHEMA, _LIST_SCHEMA]})
 ]
+_Omission = Literal["citations", "code", "math", "notes"]
 _Language = Annotated[str, Field(min_length=1, max_length=16)]
+_LanguageField = Annotated[_Language | None, Field(validation_alias=AliasChoices("language", "lang_code"))]
 _Speed = Annotated[float, Field(ge=0.25, le=4.0)]
 _Gain = Annotated[float, Field(ge=0.0, le=10.0)]
 _Seed = Annotated[int, Field(ge=0, le=2**64 - 1)]
@@ -202,9 +209,9 @@ class SpeechRequest(RequestModel):
     """Accepted and not followed: the model has none."""
     stream: bool = True
     """Send audio as it is computed. If false, send it when all of it is computed."""
-    lang_code: _Language | None = None
-    """The language to read in: the letter of one that the bundle speaks, or its tag, such as `en-GB`. By
-    default that of the voice."""
+    language: _LanguageField = None
+    """The language to read in: the letter of one that the bundle speaks, or its tag, such as `en-GB`; also as
+    `lang_code`. By default that of the voice."""
     volume_multiplier: _Gain = 1.0
     """Factor on the audio, clipped at full scale."""
     seed: _Seed = 0
@@ -219,6 +226,8 @@ class SpeechRequest(RequestModel):
     """Whether the text is SSML. By default it is if it begins as SSML."""
     markup: bool = True
     """Follow markup. If false, brackets and tags are text."""
+    omit: list[_Omission] = []
+    """Kinds of text to leave out. Without `math`, formulas of LaTeX are read in words."""
     normalization_options: NormalizationOptions | None = None
     """Which written forms are read by rules, as below."""
 
@@ -267,12 +276,14 @@ class DialogueRequest(RequestModel):
     """Speed of speech; above 1 is faster."""
     stream: bool = True
     """As in `/v1/audio/speech`."""
-    lang_code: _Language | None = None
+    language: _LanguageField = None
     """As in `/v1/audio/speech`. By default that of each voice."""
     volume_multiplier: _Gain = 1.0
     """Factor on the audio, clipped at full scale."""
     seed: _Seed = 0
     """Seed of the noise."""
+    omit: list[_Omission] = []
+    """As in `/v1/audio/speech`."""
     return_download_link: bool = False
     """As in `/v1/audio/speech`."""
     download_format: AudioFormat | None = None
@@ -310,13 +321,15 @@ class SessionRequest(RequestModel):
     """How the audio is encoded."""
     speed: _Speed = 1.0
     """Speed of speech; above 1 is faster."""
-    lang_code: _Language | None = None
+    language: _LanguageField = None
     """As in `/v1/audio/speech`."""
     volume_multiplier: _Gain = 1.0
     """Factor on the audio, clipped at full scale."""
     seed: _Seed = 0
     """Seed of the noise."""
     markup: bool = True
+    """As in `/v1/audio/speech`."""
+    omit: list[_Omission] = []
     """As in `/v1/audio/speech`."""
     words: bool = True
     """Send words with their times."""
@@ -332,7 +345,7 @@ class PhonemizeRequest(RequestModel):
     text: Annotated[str, Field(min_length=1), MaxLength("max_phonemize_characters")]
     """The text."""
     language: _Language | None = None
-    """As `lang_code` in `/v1/audio/speech`. By default the bundle's first, `a` of Kokoro."""
+    """As in `/v1/audio/speech`. By default the bundle's first, `a` of Kokoro."""
 
 
 class PhonemesRequest(RequestModel):
@@ -353,6 +366,7 @@ class PhonemesRequest(RequestModel):
 
 
 def _allow_bare_voices(schema: dict[str, Any]) -> None:
+    """State in the JSON schema that the voices may stand in place of the object."""
     voices = dict(schema["properties"]["voices"])
     whole = {key: schema.pop(key) for key in list(schema)}
     schema["anyOf"] = [whole, voices]
@@ -369,4 +383,5 @@ class CombineRequest(RequestModel):
     @model_validator(mode="before")
     @classmethod
     def _wrap_bare_voices(cls, node: Any) -> Any:
+        """Accept the voices in place of the object."""
         return {"voices": node} if isinstance(node, str | list) else node

@@ -129,6 +129,7 @@ class SpeechResponse(Response):
             watcher.cancel()
 
     async def _respond(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the speech as it is spoken, or as a whole; before the first audio, errors get their status."""
         try:
             body = await asyncio.to_thread(self._create_body, await self._job.begin())
             whole = await self._encode_all(body) if self._is_whole else None
@@ -158,16 +159,20 @@ class SpeechResponse(Response):
         await self._send(send, last, more=False)
 
     async def _encode_all(self, body: Body) -> bytes:
+        """Return the whole body."""
         parts = [await asyncio.to_thread(self._encode, body, chunk) async for chunk in self._job]
         return await asyncio.to_thread(lambda: b"".join([*parts, self._close(body)]))
 
     def _encode(self, body: Body, chunk: Chunk) -> bytes:
+        """Encode new notices and a chunk."""
         return body.note(self._job.take_notices()) + body.write(chunk)
 
     def _close(self, body: Body) -> bytes:
+        """Encode the last notices, and return the end of the body."""
         return body.note(self._job.take_notices()) + body.close()
 
     def _start_message(self, body: Body, whole: bytes | None) -> dict[str, object]:
+        """Return the head of the response, with the length of the body if it is known."""
         headers = self._speech_headers | {"Content-Type": body.media_type} | notices_header(self._job.notices)
         size = body.size if whole is None else len(whole)
         if size is not None:
@@ -176,6 +181,7 @@ class SpeechResponse(Response):
         return {"type": "http.response.start", "status": 200, "headers": raw}
 
     async def _send(self, send: Send, data: bytes, more: bool = True) -> None:
+        """Send a part of the body in blocks. Raises TimeoutError if the client reads too slowly."""
         blocks = [data[start : start + _BLOCK_BYTES] for start in range(0, len(data), _BLOCK_BYTES)]
         messages = [{"type": "http.response.body", "body": block, "more_body": True} for block in blocks]
         if not more:
@@ -185,12 +191,14 @@ class SpeechResponse(Response):
 
 
 async def _cancel_on_hangup(job: SpeechJob, receive: Receive) -> None:
+    """Cancel the job when the client disconnects."""
     while (await receive())["type"] != "http.disconnect":
         pass
     job.cancel()
 
 
 def _describe(error: Exception) -> ApiError:
+    """Convert an error to a response, and log it if it is the server's."""
     response = describe_error(error)
     if response.status_code >= 500:
         _log.error("synthesis failed", exc_info=error)

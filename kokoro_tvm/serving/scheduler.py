@@ -152,11 +152,13 @@ class Scheduler:
             self._mean_duration_s += 0.2 * (time.monotonic() - job.arrived - self._mean_duration_s)
 
     def _start(self, job: SpeechJob) -> SpeechJob:
+        """Add a job and start its thread."""
         self.jobs.add(job)
         job.start()
         return job
 
     def _grant(self) -> None:
+        """Give the turn, if it is free, to the most urgent job that waits."""
         if self._is_free and self._waiting:
             job = min(self._waiting, key=lambda job: job.urgency)
             self._waiting.remove(job)

@@ -19,7 +19,7 @@ from kokoro_tvm.serving.downloads import Download, Downloads
 from kokoro_tvm.serving.feed import read_in_turns
 from kokoro_tvm.serving.jobs import SpeechJob
 from kokoro_tvm.serving.metrics import Metrics
-from kokoro_tvm.serving.names import letter_of, with_own_names
+from kokoro_tvm.serving.names import letter_of
 from kokoro_tvm.serving.pieces.cache import PieceCache
 from kokoro_tvm.serving.requests import PhonemesRequest, SpeechRequest
 from kokoro_tvm.serving.scheduler import Scheduler
@@ -83,7 +83,7 @@ class Service:
             ApiError: The bundle does not speak the language.
         """
         tts = self.bundles.of(request.model)
-        code = request.lang_code and letter_of(request.lang_code, tts.bundle.languages, "lang_code")
+        code = request.language and letter_of(request.language, tts.bundle.languages, "language")
         if self.settings.log_texts and text is None:
             _log.info("text", extra={"text": request.input, "voice": request.voice})
         options = request.normalization_options
@@ -91,17 +91,18 @@ class Service:
         def open_stream() -> Stream:
             return tts.stream(
                 read_in_turns(request.input) if text is None else text,
-                with_own_names(request.voice, tts.voices),
+                tts.voices.resolve(request.voice),
                 request.speed,
                 request.seed,
                 ssml=request.ssml,
                 markup=request.markup,
+                omit=request.omit,
                 language=code,
                 unread=() if options is None else options.unread,
             )
 
         is_measured = text is None and _MEASURED_FORMAT in (request.response_format, request.download_format)
-        return self._submit(open_stream, client, is_measured)
+        return self._submit_cached(open_stream, client, is_measured)
 
     def speak_phonemes(self, request: PhonemesRequest, client: HTTPConnection) -> SpeechJob:
         """Start the job of a request for the speech of phonemes. Raises BusyError."""
@@ -109,10 +110,10 @@ class Service:
         lines: Sequence[str] = [line for line in request.phonemes.splitlines() if line.strip()]
 
         def open_stream() -> Stream:
-            voice = with_own_names(request.voice, tts.voices)
+            voice = tts.voices.resolve(request.voice)
             return tts.stream_phonemes(lines, voice, request.speed, request.seed)
 
-        return self._submit(open_stream, client, request.response_format == _MEASURED_FORMAT)
+        return self._submit_cached(open_stream, client, request.response_format == _MEASURED_FORMAT)
 
     async def create_download(self, request: SpeechRequest) -> Download | None:
         """Create the file that keeps the audio of a request, if it wants one and the disk has room."""
@@ -138,10 +139,13 @@ class Service:
             self.front_ends = "ready"
             _log.info("bundles reloaded", extra={"bundles": list(self.bundles.names)})
 
-    def _submit(
+    def _submit_cached(
         self, open_stream: Callable[[], Stream], client: HTTPConnection | None, is_measured: bool
     ) -> SpeechJob:
+        """Start a job whose pieces are read from the cache if there is one. Raises BusyError."""
+
         def open_cached() -> Stream:
+            """Open the stream, with the cache around its renderer."""
             stream = open_stream()
             if self.cache is not None:
                 stream.renderer = self.cache.around(stream.renderer)

@@ -14,9 +14,6 @@ if TYPE_CHECKING:
     from kokoro_tvm.common.spec import TargetSpec
     from kokoro_tvm.targets.tools import Tools
 
-__all__ = ["KERNELS", "MACHINE_CODE", "Machine", "TargetKind"]
-
-
 KERNELS = ".kernels"
 """Suffix of the file with the kernels for a GPU that a library launches."""
 

@@ -12,21 +12,18 @@ from kokoro_tvm.common.platforms import Platform, detect_platform, parse_triple
 from kokoro_tvm.common.spec import CpuFeature, CpuName, EmulatedCpu, TargetSpec, Triple, refuse_duplicates
 from kokoro_tvm.native.toolchains.compiler_names import compiler_names, unknown_in_triple
 
-__all__ = ["LlvmTarget"]
-
 
 class LlvmTarget(TargetSpec):
     """A CPU, compiled for by TVM's LLVM."""
 
     kind: Literal["llvm"] = Field(description="Kind of target: `llvm` for CPUs.")
     mcpu: CpuName = Field(
-        description="The CPU by LLVM's name (`znver5`, `apple-m1`), or `native`: the CPU of the machine that "
-        "builds."
+        description="CPU by LLVM's name (`znver5`, `apple-m1`), or `native` for the CPU of the build machine."
     )
     mtriple: Triple | None = Field(
         default=None,
-        description="LLVM target triple, such as `aarch64-linux-gnu`; null is that of the machine that "
-        "builds. `native` takes no triple.",
+        description="LLVM target triple, such as `aarch64-linux-gnu`. null: that of the build "
+        "machine. `native` takes no triple.",
     )
     mattr: Annotated[tuple[CpuFeature, ...], AfterValidator(refuse_duplicates)] = Field(
         default=(),
@@ -34,13 +31,14 @@ class LlvmTarget(TargetSpec):
     )
     emulate: EmulatedCpu | None = Field(
         default=None,
-        description="The CPU, by QEMU's name (`qemu-aarch64 -cpu help`), that gates run on: under QEMU's "
-        "user-mode emulation of Linux, which is a hundred times slower. A Mac runs code for macOS itself. "
-        "null: the machine that builds, if it can run the code.",
+        description="CPU by QEMU's name (`qemu-aarch64 -cpu help`), to run the gates under QEMU's "
+        "user-mode emulation, which is a hundred times slower. A Mac runs code for macOS "
+        "itself. null: the build machine runs the code.",
     )
 
     @model_validator(mode="after")
-    def _native_is_here(self) -> LlvmTarget:
+    def _check_native(self) -> LlvmTarget:
+        """Raise PydanticCustomError for `mcpu: native` with a triple."""
         if self.mcpu == "native" and self.mtriple is not None:
             raise PydanticCustomError(
                 "native_triple",
@@ -50,24 +48,24 @@ class LlvmTarget(TargetSpec):
         return self
 
     @model_validator(mode="after")
-    def _llvm_knows_every_word(self) -> LlvmTarget:
-        """LLVM itself would leave out what it does not know."""
+    def _check_words(self) -> LlvmTarget:
+        """Raise PydanticCustomError for a word of triple, CPU or features that LLVM would ignore."""
         if self.mtriple is not None and (unknown := unknown_in_triple(self.mtriple)) is not None:
-            raise _unknown(*unknown, "mtriple")
+            raise _unknown_word_error(*unknown, "mtriple")
         names, architecture = compiler_names(), self.platform.architecture
         what = "CPU" if self.mtriple is None else f"{architecture} CPU"
         cpus = ("native", *names.cpus.get(architecture, ()))
         features = names.features.get(architecture, ())
         if self.mcpu not in cpus:
-            raise self._foreign(self.mcpu, "CPU", names.cpus, "mcpu") or _unknown(
+            raise self._foreign_word_error(self.mcpu, "CPU", names.cpus, "mcpu") or _unknown_word_error(
                 what, self.mcpu, cpus, "mcpu"
             )
         for index, word in enumerate(self.mattr):
             if word[1:] not in features:
                 valid = [f"{word[0]}{name}" for name in features]
-                raise self._foreign(word[1:], "feature", names.features, "mattr", index) or _unknown(
-                    f"{what} feature", word, valid, "mattr", index
-                )
+                raise self._foreign_word_error(
+                    word[1:], "feature", names.features, "mattr", index
+                ) or _unknown_word_error(f"{what} feature", word, valid, "mattr", index)
             opposite = "-+"[word[0] == "-"] + word[1:]
             if opposite in self.mattr[:index]:
                 raise PydanticCustomError(
@@ -77,7 +75,7 @@ class LlvmTarget(TargetSpec):
                 )
         return self
 
-    def _foreign(
+    def _foreign_word_error(
         self, word: str, what: str, names: Mapping[str, Sequence[str]], *path: str | int
     ) -> PydanticCustomError | None:
         """Return the error for a CPU or feature of another architecture; None if no architecture has it."""
@@ -110,6 +108,7 @@ class LlvmTarget(TargetSpec):
         return self.emulate is not None and not (self.is_native and self.platform.system != "linux")
 
 
-def _unknown(what: str, word: str, valid: Sequence[str], *path: str | int) -> PydanticCustomError:
+def _unknown_word_error(what: str, word: str, valid: Sequence[str], *path: str | int) -> PydanticCustomError:
+    """Return the error of an unknown word; its message lists near ones of `valid`."""
     context = {"what": what, "word": word, "valid": valid, "path": path}
     return PydanticCustomError("unknown_word", "unknown {what} {word}", context)

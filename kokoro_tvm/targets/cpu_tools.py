@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from kokoro_tvm.targets.cpu import LlvmTarget
     from kokoro_tvm.targets.runners import Runner
 
-__all__ = ["CpuTools"]
-
 _WHEELS = Path(__file__).with_name("wheels.json")
 _LINKERS = {"linux": ELF, "windows": COFF, "darwin": MACHO, "ios": ARCHIVE}
 # Apple's platforms -> the runner that emulates them with Linux' TVM runtime.
@@ -46,7 +44,7 @@ class CpuTools(Tools):
     spec: LlvmTarget
 
     def toolchain(self) -> Toolchain:
-        """Return g++ for the Linux of this machine, zig for WebAssembly, else LLVM's linker."""
+        """Return the linker: g++ for Linux code of this machine, zig for WebAssembly, else one of LLVM's."""
         if self.spec.platform == WEB:
             return ZIG
         # LLVM's linker writes the same library on every build machine.
@@ -55,7 +53,10 @@ class CpuTools(Tools):
         return _LINKERS.get(self.spec.platform.system, GNU)
 
     def runner(self) -> Runner | None:
-        """Return this process if it can run the code, else an emulator of what it lacks, or None."""
+        """Return this process if it can run the code, else an emulator of the CPU or the system.
+
+        None: the recipe forbids to run the code, or nothing here runs it.
+        """
         if not self.spec.run:
             return None
         if self.spec.is_emulated:
@@ -71,7 +72,7 @@ class CpuTools(Tools):
         return WINE if is_windows else None
 
     def c_compiler(self) -> CCompiler | None:
-        """Return gcc for Linux and Windows, zig for macOS, None for CPUs unknown to libkokoro."""
+        """Return gcc for Linux and Windows, zig for macOS; None for platforms without libkokoro."""
         architecture, system = self.spec.platform.architecture, self.spec.platform.system
         if self.spec.platform == Platform("aarch64", "darwin"):
             return MACOS
@@ -81,30 +82,40 @@ class CpuTools(Tools):
         return linux_compiler(architecture) if is_known else None
 
     def runtime_libraries(self, ffi: bool = False) -> Mapping[str, RuntimeLibrary]:
-        """Return the installed TVM for this platform, else that of wheels or of a compilation."""
+        """Return TVM's runtime: of this environment if it fits, else compiled, or of a pinned wheel.
+
+        An emulated target has libtvm_ffi, too; a native one only if `ffi` is true, because Python
+        brings it. Raises BuildError if TVM is not installed.
+        """
         if not self.spec.is_native:
-            return _compiled(self.spec.platform) or _pinned(self.spec.platform)
+            return _list_compiled(self.spec.platform) or _list_pinned(self.spec.platform)
         # Python brings libtvm_ffi; an emulator, another machine and C need it as a file.
-        runtime = {"runtime": _installed("tvm", "*tvm_runtime.*")}
+        runtime = {"runtime": _find_installed("tvm", "*tvm_runtime.*")}
         if not self.spec.is_emulated and not ffi:
             return runtime
-        return runtime | {"ffi": _installed("tvm_ffi", "*tvm_ffi.*")}
+        return runtime | {"ffi": _find_installed("tvm_ffi", "*tvm_ffi.*")}
 
     def runner_libraries(self) -> Mapping[str, RuntimeLibrary]:
-        """Return the runtime of the bundle; for code of macOS and iOS that is emulated, Linux'."""
+        """Return the bundle's runtime; that of Linux if code for macOS or iOS is emulated."""
         if self.spec.platform in _APPLE and not self.spec.is_native:
-            return _pinned(Platform(self.spec.platform.architecture, "linux"))
+            return _list_pinned(Platform(self.spec.platform.architecture, "linux"))
         return self.runtime_libraries()
 
     def lacking(self, precision: str) -> tuple[str, ...]:
-        """Return features that a level, `mattr` or the precision needs and this CPU lacks, without AMX."""
+        """List the features that level, `mattr` and precision need and this CPU lacks, in alphabetical order.
+
+        AMX is no such feature, because it is emulated. Empty if the code is not run by this CPU.
+        """
         if not self.spec.run or self.spec.is_emulated or self.spec.platform == WEB:
             return ()
         # Only LLVM knows the features behind a CPU's name. AMX is emulated.
         return tuple(sorted(self._lacking({BFLOAT16} if precision == "bfloat16" else ()) - AMX))
 
     def _lacking(self, needed: Iterable[str] = ()) -> set[str]:
-        """Return the features of the level, of `mattr` and of `needed` that this CPU lacks."""
+        """Return the features of the level, of `mattr` and of `needed` that this CPU lacks.
+
+        Empty if the system does not list the CPU's features.
+        """
         available = features_of_cpu()
         if available is None:
             return set()
@@ -118,15 +129,18 @@ class CpuTools(Tools):
         return all_needed - available
 
 
-def _installed(package: str, pattern: str) -> Path:
-    """Return a library of an installed package. Raises BuildError."""
+def _find_installed(package: str, pattern: str) -> Path:
+    """Return the first library of an installed package that matches a pattern.
+
+    Raises BuildError if none does.
+    """
     for library in sorted((find_package_folder(package) / "lib").glob(pattern)):
         return library
     raise BuildError(f"no {pattern} of {package} is installed: `pip install -e '.[build]'` brings it")
 
 
-def _pinned(platform: Platform) -> dict[str, PinnedLibrary]:
-    """Return the libraries of a platform's wheels; empty if available are none."""
+def _list_pinned(platform: Platform) -> dict[str, PinnedLibrary]:
+    """Return the libraries of the wheels pinned for a platform; empty if none are."""
     wheels = json.loads(_WHEELS.read_text(encoding="utf-8"))
     libraries = wheels.get(f"{platform.system}-{platform.architecture}", {})
     return {
@@ -135,8 +149,8 @@ def _pinned(platform: Platform) -> dict[str, PinnedLibrary]:
     }
 
 
-def _compiled(platform: Platform) -> dict[str, CompiledLibrary]:
-    """Return the libraries that are compiled for a platform without wheels; empty for others."""
+def _list_compiled(platform: Platform) -> dict[str, CompiledLibrary]:
+    """Return the libraries that are compiled for a platform without wheels; empty for other platforms."""
     if platform == WEB:
         return {"runtime": CompiledLibrary(libtvm.WASM, ZIG)}
     if platform != Platform("riscv64", "linux"):

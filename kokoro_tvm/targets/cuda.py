@@ -16,10 +16,9 @@ from kokoro_tvm.targets.gpu import GpuKind, GpuTarget, GpuTools
 if TYPE_CHECKING:
     from kokoro_tvm.runtime.bundle.device_code import DeviceCode
 
-__all__ = ["KIND", "CudaTarget"]
 
-
-def _check_known(architectures: tuple[str, ...]) -> tuple[str, ...]:
+def _check_architectures(architectures: tuple[str, ...]) -> tuple[str, ...]:
+    """Raise PydanticCustomError for an architecture that the compiler does not know."""
     for index, word in enumerate(architectures):
         if word not in (valid := compiler_names().gpus):
             context = {"what": "GPU architecture", "word": word, "valid": valid, "index": index}
@@ -35,10 +34,10 @@ class CudaTarget(GpuTarget):
         tuple[GpuArchitecture, ...],
         Field(min_length=1),
         AfterValidator(refuse_duplicates),
-        AfterValidator(_check_known),
+        AfterValidator(_check_architectures),
     ] = Field(
         default=("sm_80", "sm_90", "sm_100"),
-        description="Generations that get machine code; later ones compile the PTX of the last.",
+        description="GPU architectures to compile machine code for. Later GPUs use the PTX of the last.",
     )
 
 
@@ -57,7 +56,7 @@ class Cuda(GpuKind):
         """Return the architectures."""
         return {"arch": list(spec.arch)}
 
-    def named(self, options: dict[str, Any]) -> dict[str, Any]:
+    def target_options(self, options: dict[str, Any]) -> dict[str, Any]:
         """Return the first architecture, by which TVM generates code."""
         return {"arch": options["arch"][0]}
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from kokoro_tvm.native.toolchains import Toolchain
     from kokoro_tvm.targets.runners import Runner
 
-__all__ = ["GpuKind", "GpuTarget", "GpuTools"]
-
 _HOST = ("mtriple", "mcpu", "mattr")  # a machine's options that are the host's
 _THREADS, _SHARED_BYTES = 256, 16384  # per workgroup: WebGPU's minimum, which every GPU exceeds
 
@@ -33,10 +31,10 @@ _THREADS, _SHARED_BYTES = 256, 16384  # per workgroup: WebGPU's minimum, which e
 class GpuTarget(TargetSpec):
     """A GPU and its host."""
 
-    host: LlvmTarget = Field(description="The CPU that launches the kernels, as a target of kind `llvm`.")
+    host: LlvmTarget = Field(description="CPU that launches the kernels, as a target of kind `llvm`.")
     host_components: Annotated[tuple[ComponentName, ...], AfterValidator(refuse_duplicates)] = Field(
         default=("bert", "duration", "text_encoder"),
-        description="Components that the host computes itself: the text side, whose tensors are small.",
+        description="Components that the host computes: those of the text side, whose tensors are small.",
     )
 
     @property
@@ -87,10 +85,10 @@ class GpuKind(TargetKind):
         import tvm
 
         host = {key: machine.options[key] for key in _HOST if machine.options.get(key)}
-        device = {"kind": machine.kind, **self.named(dict(machine.options))}
+        device = {"kind": machine.kind, **self.target_options(dict(machine.options))}
         return tvm.target.Target(device, host=HOST.tvm(replace(machine, options=host)))
 
-    def named(self, options: dict[str, Any]) -> dict[str, Any]:
+    def target_options(self, options: dict[str, Any]) -> dict[str, Any]:
         """Return the GPU's options as TVM's Target takes them."""
         return {}
 

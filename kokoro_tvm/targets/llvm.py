@@ -16,8 +16,6 @@ from kokoro_tvm.targets.base import Machine, TargetKind
 from kokoro_tvm.targets.cpu import LlvmTarget
 from kokoro_tvm.targets.cpu_tools import CpuTools
 
-__all__ = ["KIND", "native"]
-
 # (LLVM feature, float32 lanes, vector registers): the first feature that a CPU has decides. On RISC-V, "v"
 # means vectors of at least 128 bits, "d" none. WebAssembly has no fixed number of registers: with tiles for
 # 16, V8 spills on x86-64.
@@ -68,13 +66,13 @@ class Llvm(TargetKind):
         # LLVM derives features from a CPU's name, and a hypervisor may report another name: add what the
         # native CPU has beyond its name, remove what is hidden.
         if spec.mcpu == "native" and (available := features_of_cpu()) is not None:
-            named = _features(triple, cpu, ())
+            named = _list_features(triple, cpu, ())
             beyond = [
                 name for name in FEATURES[parse_triple(triple).architecture] if name in available - {*named}
             ]
             hidden = [name for name in named if name not in available]
             attributes = (*(f"+{name}" for name in beyond), *(f"-{name}" for name in hidden), *attributes)
-        required = _features(triple, cpu, attributes)
+        required = _list_features(triple, cpu, attributes)
         if precision == "bfloat16" and BFLOAT16 not in required:
             raise BuildError(
                 f"precision bfloat16 needs the CPU feature {BFLOAT16}, which {cpu} ({triple}) lacks: in the "
@@ -125,7 +123,7 @@ class Llvm(TargetKind):
 
     def facts(self, spec: LlvmTarget) -> dict[str, Any]:
         """Return the identity of this machine's CPU if the target is `native`."""
-        return {"cpu": _cpu() if spec.mcpu == "native" else None}
+        return {"cpu": _identify_cpu() if spec.mcpu == "native" else None}
 
 
 KIND = Llvm()
@@ -136,7 +134,7 @@ def native() -> Machine:
     return KIND.resolve(LlvmTarget(kind="llvm", mcpu="native"), "float32")
 
 
-def _features(triple: str, cpu: str, mattr: Sequence[str]) -> tuple[str, ...]:
+def _list_features(triple: str, cpu: str, mattr: Sequence[str]) -> tuple[str, ...]:
     """List the features of the architecture's table that the compiler may use."""
     from tvm.target import codegen
 
@@ -165,12 +163,13 @@ def _check_riscv(cpu: str, cpu_features: set[str]) -> None:
 
 
 def _tvm_target(options: Mapping[str, Any]) -> Any:
+    """Return TVM's Target for LLVM, without the options that are empty."""
     import tvm
 
     return tvm.target.Target({"kind": "llvm"} | {key: value for key, value in options.items() if value})
 
 
-def _cpu(cpuinfo: Path = Path("/proc/cpuinfo")) -> dict[str, Any]:
+def _identify_cpu(cpuinfo: Path = Path("/proc/cpuinfo")) -> dict[str, Any]:
     """Return what identifies this CPU, without the compiler."""
     if not cpuinfo.is_file():  # not Linux
         return {"machine": platform.machine(), "processor": platform.processor()}

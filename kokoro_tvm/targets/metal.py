@@ -13,8 +13,6 @@ from kokoro_tvm.targets.runners.local import LOCAL
 if TYPE_CHECKING:
     from kokoro_tvm.targets.runners import Runner
 
-__all__ = ["KIND", "MetalTarget"]
-
 
 class MetalTarget(GpuTarget):
     """Apple's GPUs."""

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from kokoro_tvm.runtime.bundle.device_code import DeviceCode
     from kokoro_tvm.targets.runners import Runner
 
-__all__ = ["CompiledLibrary", "PinnedLibrary", "RuntimeLibrary", "Tools"]
-
 
 @dataclass(frozen=True)
 class PinnedLibrary:

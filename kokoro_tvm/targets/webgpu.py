@@ -17,8 +17,6 @@ from kokoro_tvm.targets.tools import RuntimeLibrary
 if TYPE_CHECKING:
     from kokoro_tvm.targets.runners import Runner
 
-__all__ = ["KIND", "WebGpuTarget"]
-
 
 class WebGpuTarget(GpuTarget):
     """Any GPU of WebGPU."""

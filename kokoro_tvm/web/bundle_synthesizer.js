@@ -107,6 +107,12 @@ export class BundleSynthesizer {
     }
   }
 
+  /** Return the name of the bundle. @returns {Promise<string>} */
+  async bundle() {
+    const { remote } = await this.#ready();
+    return remote.manifest.recipe;
+  }
+
   /** Return the number of threads that compute. @returns {Promise<number>} how many threads compute */
   async threads() {
     const { remote } = await this.#ready();

@@ -23,17 +23,25 @@ export async function open(base) {
 export class HttpSynthesizer {
   #base;
   #key = "";
+  /** @type {Promise<any> | null} the list of voices, which is asked for once */
+  #listed = null;
 
   /** @param {string | URL} base address that the server's `v1/` is relative to */
   constructor(base) {
     this.#base = base;
     this.sampleRate = SAMPLE_RATE;
     this.formats = ["mp3", "flac", "opus", "aac"];
+    this.docs = "docs";
   }
 
   /** @param {string} key */
   authorize(key) {
     this.#key = key;
+  }
+
+  /** @returns {Promise<string>} the name of the server's bundle */
+  async bundle() {
+    return (await this.#list()).model ?? "";
   }
 
   /** @returns {Promise<string[]>} */
@@ -47,9 +55,15 @@ export class HttpSynthesizer {
     return (await this.#list()).languages ?? null;
   }
 
-  async #list() {
-    const response = await this.#fetch("v1/audio/voices", {});
-    return response.json();
+  /** @returns {Promise<any>} the answer; one that failed is asked for again */
+  #list() {
+    this.#listed ??= this.#fetch("v1/audio/voices", {})
+      .then((response) => response.json())
+      .catch((error) => {
+        this.#listed = null;
+        throw error;
+      });
+    return this.#listed;
   }
 
   /**
@@ -67,7 +81,7 @@ export class HttpSynthesizer {
       const event = JSON.parse(data);
       if (event.type === "speech.audio.delta") yield { audio: pcm.push(fromBase64(event.audio)), words: [] };
       else if (event.type === "speech.audio.words") yield { audio: NOTHING, words: event.words.map((/** @type {Heard} */ word) => toWord(word, places)) };
-      else if (event.type === "speech.audio.notice") options.warn?.(event.notice);
+      else if (event.type === "speech.audio.notice") options.warn?.(event.notice, event.words);
       else if (event.type === "speech.audio.done") return;
       else if (event.type === "error") throw new SpeechError("failed", event.error?.message ?? data);
     }

@@ -19,7 +19,8 @@
  * @property {number} [speed] 0.25 to 4; above 1 is faster
  * @property {string} [lang] the letter of a language (`a`, `b`, `e`, …); that of the voice where it is left out
  * @property {boolean} [markup] whether markup is followed, else brackets and tags are text; it is where this is left out
- * @property {(notice: string) => void} [warn] takes what came up, such as words that were left out: sentences
+ * @property {(notice: string, words?: string[]) => void} [warn] takes what came up, a sentence, such as words that were left
+ *   out; the words of the text that it is about, where they are known
  * @property {AbortSignal} [signal] ends the iteration with its reason, and the work behind it
  *
  * @typedef {object} Synthesizer
@@ -33,6 +34,8 @@
  * @property {(text: string, options: Options, format: string) => Promise<Blob>} [file] all of a speech as a file
  * @property {(file: File) => Promise<string[]>} [addVoices] takes the voices of a file, where this browser speaks; their names
  * @property {() => Promise<number>} [threads] how many compute, where this browser does
+ * @property {() => Promise<string>} [bundle] the name of what speaks
+ * @property {string} [docs] address of the documentation of its interface, relative to the page
  * @property {(key: string) => void} [authorize] takes the key that an error of kind `unauthorized` asks for
  */
 

@@ -98,9 +98,9 @@ def functions_in(package: Path, *rooms: str) -> list[Function]:
     places = [package / room for room in rooms]
     files = sorted(path for place in places for path in ([place] if place.is_file() else place.rglob("*.py")))
     return [
-        found
+        result
         for path in files
-        for found in _functions(
+        for result in _functions(
             ast.parse(path.read_text(encoding="utf-8")), str(path.relative_to(package)), ""
         )
     ]

@@ -39,7 +39,7 @@ def run(stage: Stage, *words: str) -> int:
     budget = Budget(Needs(memory_gb=8, cpus=4))
     namespace = {
         "DOIT_CONFIG": doit_config(reporter) | {"default_tasks": None},
-        "task_all": lambda: (_task(each, reporter, budget) for each in [stage]),
+        "task_all": lambda: (_task(item, reporter, budget) for item in [stage]),
     }
     loader = ModuleTaskLoader(namespace)
     return int(DoitMain(loader, (), extra_config={"COMMAND": COMMANDS}).run(list(words)) or 0)
@@ -87,7 +87,7 @@ def test_run_accepts_paths_of_outputs(
 
 
 def test_run_rejects_a_file_that_no_stage_writes(stage: Stage, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(stage, "artifacts/none.wav") == 3
+    assert run(stage, "artifacts/none.wav") == 2
     assert "artifacts/none.wav" in capsys.readouterr().err
 
 
@@ -119,3 +119,8 @@ def test_docs_list_every_command_of_doit() -> None:
     page = (REPOSITORY / "docs/build.md").read_text(encoding="utf-8")
     for command in DoitMain.DOIT_CMDS:
         assert f"| `doit {command.get_name()}`" in page
+
+
+def test_run_suggests_a_task(stage: Stage, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(stage, "cpu.spaek") == 2
+    assert capsys.readouterr().err == "ERROR: there is no task `cpu.spaek`; did you mean `cpu.speak`?\n"

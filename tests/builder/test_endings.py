@@ -34,13 +34,15 @@ def test_build_continues_after_a_crash(
 ) -> None:
     timeout = 1.5 if function == "hang" else 60
     bad = replace(stage(tmp_path, "bad", function=function, **parameters), timeout_s=timeout)
-    made = [bad, stage(tmp_path, "good"), stage(tmp_path, "later", bad), stage(tmp_path, "last")]
+    results = [bad, stage(tmp_path, "good"), stage(tmp_path, "later", bad), stage(tmp_path, "last")]
     monkeypatch.setattr(
-        tasks, "recipe_tasks", lambda *given, **options: (tasks._task(s, given[1], MACHINE) for s in made)
+        tasks,
+        "recipe_tasks",
+        lambda *args, **options: (tasks._task(s, args[1], MACHINE) for s in results),
     )
-    with pytest.raises(typer.Exit) as ended:
-        run_tasks([s.name for s in made], jobs, tmp_path)
-    assert ended.value.exit_code == 3
+    with pytest.raises(typer.Exit) as error:
+        run_tasks([s.name for s in results], jobs, tmp_path)
+    assert error.value.exit_code == 3
     out, err = capfd.readouterr()
     assert message in out + err
-    assert [s.is_current() for s in made] == [False, True, False, True]
+    assert [s.is_current() for s in results] == [False, True, False, True]

@@ -33,14 +33,14 @@ class Repository:
         """Return the JSON that a command prints."""
         code = "import sys; from kokoro_tvm.cli import main; main(sys.argv[1:])"
         command = [sys.executable, "-c", code, *words, "--json"]
-        done = subprocess.run(command, cwd=self.root, capture_output=True, text=True, check=True)
-        return json.loads(done.stdout)
+        process = subprocess.run(command, cwd=self.root, capture_output=True, text=True, check=True)
+        return json.loads(process.stdout)
 
     def build(self, recipe: str) -> dict[str, str]:
         """Build, and return "done" or "restored" for each stage that ran."""
-        done = doit(self.root, recipe)
-        assert done.returncode == 0, done.stdout + done.stderr
-        return dict(re.findall(r"\] +(\S+) +(done|restored) in ", done.stdout))
+        process = doit(self.root, recipe)
+        assert process.returncode == 0, process.stdout + process.stderr
+        return dict(re.findall(r"\] +(\S+) +(done|restored) in ", process.stdout))
 
     def judge(self, recipe: str = "toy") -> tuple[dict[str, Any], dict[str, str]]:
         """Check that the predictions agree with the build, and return both."""

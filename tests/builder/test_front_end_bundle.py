@@ -23,10 +23,10 @@ def test_bundle_speaks_with_its_front_end(toy_copy: Path) -> None:
     model = yaml.safe_load(path.read_text(encoding="utf-8"))
     model["front_end"] = toy_front_end(toy_copy)
     path.write_text(yaml.safe_dump(model, allow_unicode=True), encoding="utf-8")
-    built = doit(toy_copy, "toy")
-    assert built.returncode == 0, built.stdout + built.stderr
-    assert "toy-model.front_end" in built.stdout
-    assert "compile" not in built.stdout, "nothing else depends on it"
+    process = doit(toy_copy, "toy")
+    assert process.returncode == 0, process.stdout + process.stderr
+    assert "toy-model.front_end" in process.stdout
+    assert "compile" not in process.stdout, "nothing else depends on it"
     folder = toy_copy / "artifacts" / "toy"
     bundle = read_bundle(folder)
     assert bundle.front_end is not None

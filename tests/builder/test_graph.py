@@ -40,8 +40,8 @@ class Tree:
             if stage.is_current():
                 continue
             derivation = stage.derivation()
-            found = stage.store.record(stage.key())
-            if found is None:
+            result = stage.store.record(stage.key())
+            if result is None:
                 ran.add(stage.name)
                 self.count += 1
                 out = self.root / str(self.count)
@@ -53,8 +53,8 @@ class Tree:
                     }
                     content = known.get(output, f"{stage.name} {output}")
                     (out / output).write_text(content + "\n" * len(edition), encoding="utf-8")
-                found = stage.store.publish(stage.name, derivation, out, stage.outputs, 0, 0)
-            assert stage.store.restore(found, stage.folder, stage.name)
+                result = stage.store.publish(stage.name, derivation, out, stage.outputs, 0, 0)
+            assert stage.store.restore(result, stage.folder, stage.name)
         return ran
 
     def rewrite(self, recipe: str, change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
@@ -112,8 +112,8 @@ def test_removed_bucket_keeps_others_current(tree: Tree) -> None:
 
 def schedule(*features: str, tiles: int = 8) -> Schedule:
     layers = {"conv1d 8->8 k3 d1 float32 8x16": {"outputs": 4, "taps": 3, "tiles": tiles}}
-    found = {"features": features, "measured_on": "a CPU", "components": {"decoder": layers}}
-    return Schedule.model_validate(found)
+    result = {"features": features, "measured_on": "a CPU", "components": {"decoder": layers}}
+    return Schedule.model_validate(result)
 
 
 def test_schedule_makes_its_component_stale(tree: Tree) -> None:

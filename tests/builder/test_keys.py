@@ -158,17 +158,17 @@ def test_key_covers_the_code_of_cached_results(
     toy_copy: Path, edited: Edited, stage: str, file: str, old: str
 ) -> None:
     """A stage that finds objects of kernels or references does not execute the code that computed them."""
-    kept = Store(toy_copy / "artifacts" / ".store")
-    record = kept.current(stage)
+    store = Store(toy_copy / "artifacts" / ".store")
+    record = store.current(stage)
     assert record is not None
-    (kept.root / "records" / record.key[:2] / f"{record.key}.json").unlink()
-    built = doit(toy_copy, stage)
-    assert re.search(rf"{re.escape(stage)} +done", built.stdout), built.stdout + built.stderr
-    again = kept.current(stage)
+    (store.root / "records" / record.key[:2] / f"{record.key}.json").unlink()
+    process = doit(toy_copy, stage)
+    assert re.search(rf"{re.escape(stage)} +done", process.stdout), process.stdout + process.stderr
+    again = store.current(stage)
     assert again is not None
-    found = Edited(edited.package, {stage: again.derivation})
+    result = Edited(edited.package, {stage: again.derivation})
     with edited.edit(file, old, old.replace("10", "7").replace("(\n", "(\n    *more,\n")):
-        assert found.stale() == {stage}
+        assert result.stale() == {stage}
 
 
 def judge(edited: Edited, functions: list[Function]) -> None:
@@ -177,9 +177,9 @@ def judge(edited: Edited, functions: list[Function]) -> None:
     stale: list[str] = []
     for function in functions:
         with edited.edit_function(function):
-            found, ran = edited.stale(), edited.ran(function)
-        current += [f"{function.key}: {name}" for name in ran - found]
-        stale += [f"{function.key}: {name}" for name in found - ran]
+            result, ran = edited.stale(), edited.ran(function)
+        current += [f"{function.key}: {name}" for name in ran - result]
+        stale += [f"{function.key}: {name}" for name in result - ran]
     assert (current, stale) == ([], [])
 
 
@@ -269,8 +269,8 @@ def test_trace_matches_instrumented_functions(tmp_path: Path, monkeypatch: pytes
         encoding="utf-8",
     )
     monkeypatch.setenv("TOUCHED", str(reports))
-    built = doit(root, "toy.lower.decoder-130", "toy.compile.text_encoder-64", "toy.pack.text_encoder")
-    assert built.returncode == 0, built.stdout + built.stderr
+    process = doit(root, "toy.lower.decoder-130", "toy.compile.text_encoder-64", "toy.pack.text_encoder")
+    assert process.returncode == 0, process.stdout + process.stderr
     store = Store(root / "artifacts" / ".store")
     imported = {*(reports / "imported").read_text(encoding="utf-8").splitlines()}
     for name in store.stages():
@@ -280,7 +280,7 @@ def test_trace_matches_instrumented_functions(tmp_path: Path, monkeypatch: pytes
         if "code" not in record.derivation:
             continue
         reported = {*(reports / f"{(artifact or [kind])[0]}-{kind}").read_text(encoding="utf-8").splitlines()}
-        recorded = {each for each in record.derivation["code"] if ":" in each}
+        recorded = {item for item in record.derivation["code"] if ":" in item}
         assert recorded - reported <= imported, name
         if kind != "compile":  # which lowers once more, and compares
             assert reported - recorded == set(), name

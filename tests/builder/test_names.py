@@ -25,9 +25,9 @@ def test_check_name_rejects_taken_names(
     (recipes / "cpu.yaml").rename(recipes / f"{name}.yaml")
     monkeypatch.chdir(tmp_path)
     for words in (("recipe", "check"), ("plan", name), ("build", name)):
-        with pytest.raises(SystemExit) as ended:
+        with pytest.raises(SystemExit) as error:
             main(words)
-        assert ended.value.code == 2
+        assert error.value.code == 2
         assert f"recipes/{name}.yaml: the name {name} is taken" in capsys.readouterr().err
 
 

@@ -35,9 +35,9 @@ def project(tmp_path: Path) -> Project:
     ],
 )
 def test_find_resolves_words(project: Project, word: str, recipe: str, stages: str) -> None:
-    found = project.find(word)
-    assert found.graph.recipe.name == recipe
-    assert [s.name for s in found.stages] == stages.split()
+    result = project.find(word)
+    assert result.graph.recipe.name == recipe
+    assert [s.name for s in result.stages] == stages.split()
 
 
 @pytest.mark.parametrize(

@@ -33,8 +33,8 @@ def store(toy: Path, tmp_path: Path, output: list[str]) -> ReferenceStore:
 
 
 def test_store_ignores_names_of_utterances(store: ReferenceStore, output: list[str]) -> None:
-    (found,) = store.references([HELLO])
-    assert (found.name, found.phonemes, found.voice) == ("other", PHONEMES, "am_adam")
+    (result,) = store.references([HELLO])
+    assert (result.name, result.phonemes, result.voice) == ("other", PHONEMES, "am_adam")
     assert output == []
 
 
@@ -69,14 +69,14 @@ def test_store_computes_the_same_bytes_again(
     """Computed in another process, on one core or two."""
     checkpoint, kept = (toy.parent / name / "toy-model" for name in ("checkpoint", "reference"))
     utterances = [SHORT, HELLO.model_copy(update={"name": "hello"})]
-    made = []
+    results = []
     for cores in (1, 2):
         monkeypatch.setattr(references, "usable_cores", lambda cores=cores: cores)
         store = ReferenceStore(checkpoint, tmp_path / str(cores))
         store.references(utterances)
-        made.append([store._path(u, ".safetensors").read_bytes() for u in utterances])
-    assert made[0] == made[1]
-    assert ReferenceStore(checkpoint, kept)._path(utterances[1], ".safetensors").read_bytes() == made[0][1]
+        results.append([store._path(u, ".safetensors").read_bytes() for u in utterances])
+    assert results[0] == results[1]
+    assert ReferenceStore(checkpoint, kept)._path(utterances[1], ".safetensors").read_bytes() == results[0][1]
 
 
 def test_store_caches_steps(store: ReferenceStore, output: list[str]) -> None:
@@ -93,9 +93,9 @@ def test_store_replaces_damaged_files(store: ReferenceStore, output: list[str]) 
     path, kept = (store._path(utterance, ".safetensors") for utterance in (SHORT, HELLO))
     path.write_bytes(kept.read_bytes()[:100])
     shutil.copy(_digest_path(kept), _digest_path(path))
-    (found,) = store.references([SHORT])
+    (result,) = store.references([SHORT])
     assert any("is not as it was written. It is made again." in line for line in output)
-    assert found.truth.audio.size > 600
+    assert result.truth.audio.size > 600
 
 
 def test_store_deletes_files_of_other_code(
@@ -139,11 +139,11 @@ def test_store_ignores_incomplete_files(tmp_path: Path, damage: str) -> None:
     for name in FILES:
         (tmp_path / name).write_bytes(b"")
     result: list[str] = []
-    kept = ReferenceStore(tmp_path, tmp_path, result.append)
-    kept.__dict__["folder"] = tmp_path / "by-digest"  # found from the checkpoint, which is none
-    path = kept._path(SHORT, ".safetensors")
+    store = ReferenceStore(tmp_path, tmp_path, result.append)
+    store.__dict__["folder"] = tmp_path / "by-digest"  # found from the checkpoint, which is none
+    path = store._path(SHORT, ".safetensors")
     path.parent.mkdir()
-    kept._save(lambda made, to: to.write_bytes(made), b"spoken", path)
+    store._save(lambda made, to: to.write_bytes(made), b"spoken", path)
     seal = _digest_path(path)
     if damage == "a byte":
         path.write_bytes(b"sposen")
@@ -153,6 +153,6 @@ def test_store_ignores_incomplete_files(tmp_path: Path, damage: str) -> None:
         seal.unlink()
     elif damage == "seal damaged":
         seal.write_bytes(b"\xff")
-    found = kept._load(SHORT, ".safetensors", Path.read_bytes)
+    found = store._load(SHORT, ".safetensors", Path.read_bytes)
     assert found == (b"spoken" if damage == "none" else None)
     assert result == ([] if damage == "none" else [f"{path} is not as it was written. It is made again."])

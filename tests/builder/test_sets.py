@@ -41,8 +41,8 @@ def tasks_of(root: Path) -> dict[str, dict[str, Any]]:
     """Return the tasks of the recipes in `root`, by default copies of the shipped ones."""
     if not (root / "recipes").exists():
         (root / "recipes").symlink_to(RECIPES)
-    made = recipe_tasks(root, LineReporter(io.StringIO(), io.StringIO()))
-    return {task["basename"]: task for task in made}
+    result = recipe_tasks(root, LineReporter(io.StringIO(), io.StringIO()))
+    return {task["basename"]: task for task in result}
 
 
 def test_shipped_recipes_have_sets() -> None:
@@ -84,9 +84,9 @@ def test_lacking_reads_mattr(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_set_skips_recipes_that_cannot_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     on_a_cpu_with(V3, monkeypatch)
-    made = tasks_of(tmp_path)
-    assert made["ci"]["task_dep"] == ["cpu"]
-    assert set(made["nightly"]["task_dep"]) == {
+    result = tasks_of(tmp_path)
+    assert result["ci"]["task_dep"] == ["cpu"]
+    assert set(result["nightly"]["task_dep"]) == {
         f"{r.name}.not-here" if r.name in ("cpu-bf16", "x86-64-amx", "x86-64-v4") else r.name for r in SHIPPED
     }
     on_a_cpu_with(None, monkeypatch)
@@ -94,18 +94,18 @@ def test_set_skips_recipes_that_cannot_run(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_set_runs_its_recipes(tmp_path: Path) -> None:
-    made = tasks_of(tmp_path)
-    assert set(SETS) <= made.keys()
+    result = tasks_of(tmp_path)
+    assert set(SETS) <= result.keys()
     for word in SETS:
-        assert set(made[word]["task_dep"]) <= made.keys()
+        assert set(result[word]["task_dep"]) <= result.keys()
 
 
 def test_broken_recipe_fails_every_set(tmp_path: Path) -> None:
     recipes = tmp_path / "recipes"
     shutil.copytree(RECIPES, recipes)
     (recipes / "mine.yaml").write_text("model: kokoro-82m\nsets: [ci\n", encoding="utf-8")
-    made = tasks_of(tmp_path)
-    assert all("mine" in made[word]["task_dep"] for word in SETS)
+    result = tasks_of(tmp_path)
+    assert all("mine" in result[word]["task_dep"] for word in SETS)
 
 
 def test_skipped_recipes_are_reported_after_failures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

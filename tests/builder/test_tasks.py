@@ -76,11 +76,11 @@ def test_build_continues_after_a_failure(doit: Doit, parallel: list[str]) -> Non
     log = doit.folder / "bad-work" / "bad.log"
     assert doit.err.getvalue() == f"\ncpu.bad: It missed. Its log is {log}.\n"
     assert doit.out.getvalue().endswith(
-        "2 stages built, 0 were current, 1 failed, 1 not built because of that.\n"
+        "2 stages built, 0 up to date, 1 failed, 1 not built because of that.\n"
     )
     assert isinstance(doit.reporter.failures["cpu.bad"], ValidationError)
     doit.run(make, *parallel)
-    assert "0 stages built, 2 were current, 1 failed" in doit.out.getvalue()
+    assert "0 stages built, 2 up to date, 1 failed" in doit.out.getvalue()
 
 
 @pytest.mark.parametrize("parallel", [[], ["-n", "2"]])
@@ -92,9 +92,9 @@ def test_second_run_executes_nothing(doit: Doit, parallel: list[str]) -> None:
         return (tasks._task(s, reporter, MACHINE) for s in stages)
 
     assert doit.run(make, *parallel) == 0
-    assert "\n5 stages built, 0 were current.\n" in doit.out.getvalue()
+    assert "\n5 stages built, 0 up to date (" in doit.out.getvalue()
     assert doit.run(make, *parallel) == 0
-    assert doit.out.getvalue() == "Nothing to do: all 5 stages are current.\n"
+    assert doit.out.getvalue() == "Nothing to do: all 5 stages are up to date.\n"
 
 
 def test_stages_take_turns_if_memory_is_short(doit: Doit) -> None:
@@ -119,13 +119,13 @@ def recipes(tmp_path: Path) -> Path:
 
 
 def test_recipe_tasks_cover_recipe_and_stages(recipes: Path, doit: Doit) -> None:
-    made = {t["basename"]: t for t in recipe_tasks(doit.folder, doit.reporter)}
+    results = {t["basename"]: t for t in recipe_tasks(doit.folder, doit.reporter)}
     groups = {"cpu", "ci", "nightly", "report"}
-    assert len(made) == 41
-    assert made["cpu"]["task_dep"][0] == "cpu:tools"
-    assert set(made["cpu"]["task_dep"]) == made.keys() - groups - {"cpu.report"}
-    assert made["report"]["task_dep"] == ["cpu.report"]
-    for name, task in made.items():
+    assert len(results) == 41
+    assert results["cpu"]["task_dep"][0] == "cpu:tools"
+    assert set(results["cpu"]["task_dep"]) == results.keys() - groups - {"cpu.report"}
+    assert results["report"]["task_dep"] == ["cpu.report"]
+    for name, task in results.items():
         assert task["doc"]
         assert "\n" not in task["doc"]
         assert len(task["doc"]) < 80
@@ -135,11 +135,11 @@ def test_recipe_tasks_cover_recipe_and_stages(recipes: Path, doit: Doit) -> None
 def test_recipe_tasks_cover_a_matrix(recipes: Path, doit: Doit) -> None:
     text = "extends: cpu\nmatrix: {length: [exact, masked]}\n"
     (recipes / "lengths.yaml").write_text(text, encoding="utf-8")
-    made = {t["basename"]: t for t in recipe_tasks(doit.folder, doit.reporter)}
-    assert {"exact", "masked", "masked.compile.decoder-5120"} <= made.keys()
-    assert "lengths" not in made
-    assert set(made["nightly"]["task_dep"]) == {"cpu", "exact", "masked"}
-    assert made["ci"]["task_dep"] == ["cpu"]
+    results = {t["basename"]: t for t in recipe_tasks(doit.folder, doit.reporter)}
+    assert {"exact", "masked", "masked.compile.decoder-5120"} <= results.keys()
+    assert "lengths" not in results
+    assert set(results["nightly"]["task_dep"]) == {"cpu", "exact", "masked"}
+    assert results["ci"]["task_dep"] == ["cpu"]
 
 
 @pytest.mark.parametrize(
@@ -199,6 +199,8 @@ print(len(states), *sorted({"numpy", "torch", "transformers", "tvm", "tvm_ffi"} 
 def test_is_current_imports_no_slow_modules(tmp_path: Path) -> None:
     (tmp_path / "recipes").symlink_to(REPOSITORY / "recipes")
     command = [sys.executable, "-c", LOOK, str(tmp_path)]
-    found = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout.split()
-    assert int(found[0]) > 50
-    assert found[1:] == []
+    result = subprocess.run(
+        command, cwd=REPOSITORY, capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert int(result[0]) > 50
+    assert result[1:] == []

@@ -71,7 +71,7 @@ def test_doit_names_a_missing_package_and_its_extra(package: str, tmp_path: Path
 def test_doit_prints_an_error_of_the_project_unchanged(tmp_path: Path) -> None:
     (tmp_path / "recipes").mkdir()
     done = run(tmp_path, [], "doit", "cpu")
-    assert done.returncode == 3
+    assert done.returncode == 2
     assert done.stderr.startswith("ERROR: ")
     assert "the folder holds no recipe" in done.stderr
     assert "Traceback" not in done.stderr

@@ -86,8 +86,8 @@ def test_distribution_is_normal() -> None:
 def test_tails_are_normal(least: float) -> None:
     count = 1 << 22
     expected = math.erfc(least / math.sqrt(2)) * count
-    found = np.count_nonzero(np.abs(draw_noise(77, count)) > least)
-    assert abs(found - expected) <= 5 * math.sqrt(expected)
+    nonzero = np.count_nonzero(np.abs(draw_noise(77, count)) > least)
+    assert abs(nonzero - expected) <= 5 * math.sqrt(expected)
 
 
 def test_samples_and_seeds_and_pieces_are_independent() -> None:

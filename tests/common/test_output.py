@@ -135,9 +135,9 @@ def test_dash_is_standard_output() -> None:
         "import numpy as np; from kokoro_tvm.runtime.documents.writers import write_audio;"
         "write_audio('-', [np.zeros(5, np.float32)], 24000)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
-    assert done.stdout[:4] == b"RIFF"
-    assert len(done.stdout) == 58 + 20
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert process.stdout[:4] == b"RIFF"
+    assert len(process.stdout) == 58 + 20
     reading, writing = os.pipe()
     os.close(reading)
     with os.fdopen(writing, "wb") as pipe:

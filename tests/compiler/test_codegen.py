@@ -73,9 +73,9 @@ def test_library_matches_torch_at_every_length(exact: Callable[..., list[np.ndar
     component = build_component("duration", build_model(CONFIG, state(), dtype=torch.float64))
     with apply_patches(RECIPE["components"]["duration"]["patches"], component), torch.no_grad():
         want = component(*(x.double() for x in inputs(steps)))
-    got = exact(*inputs(steps))
-    assert len(got) == len(want) == 2
-    for result, expected in zip(got, want, strict=True):
+    actual = exact(*inputs(steps))
+    assert len(actual) == len(want) == 2
+    for result, expected in zip(actual, want, strict=True):
         assert result.shape == tuple(expected.shape)
         assert np.abs(result - expected.numpy()).max() <= 2e-6 * expected.abs().max()
 
@@ -88,9 +88,9 @@ def test_masked_library_matches_exact_bits(exact: Callable[..., list[np.ndarray]
         for fill in (np.nan, 1e30):
             filled = whole.clone()
             filled[..., length:] = fill
-            for got, expected in zip(masked(filled, style, torch.tensor([length])), want, strict=True):
-                assert got[..., :length].tobytes() == expected.tobytes()
-                assert not got[..., length:].any()
+            for actual, expected in zip(masked(filled, style, torch.tensor([length])), want, strict=True):
+                assert actual[..., :length].tobytes() == expected.tobytes()
+                assert not actual[..., length:].any()
 
 
 @pytest.mark.usefixtures("exact")

@@ -139,8 +139,8 @@ def test_loaded_program_matches_component(name: str, tmp_path: Path) -> None:
                 torch.randint(178, s.shape) if s.dtype == "int64" else torch.randn(s.shape)
                 for s in (spec.at(steps) for spec in SIGNATURES[name].inputs)
             ]
-            got = loaded.graph_module(*(weights[n] for n in parameters(loaded)), *inputs)
-            for g, w in zip(got, component(*inputs), strict=True):
+            actual = loaded.graph_module(*(weights[n] for n in parameters(loaded)), *inputs)
+            for g, w in zip(actual, component(*inputs), strict=True):
                 assert torch.equal(g, w)
 
 
@@ -219,6 +219,13 @@ def test_export_without_weight_norm_names_the_patch(component: str) -> None:
     with pytest.raises(BuildError, match=r"values of its own, .*: add the patch `weight_norm` to") as caught:
         export_component(component, CONFIG, "exact", BUCKET, patches)
     assert len(str(caught.value)) < 350
+
+
+def test_export_names_the_line_of_a_mistake_in_a_patch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr("kokoro_tvm.model.patches.text_encoder.ops")
+    message = r"a patch has a mistake: NameError in .*text_encoder\.py, line \d+: name 'ops' is not defined"
+    with pytest.raises(BuildError, match=message):
+        export_component("text_encoder", CONFIG, "exact", 8, PATCHES["text_encoder"])
 
 
 def test_export_rejects_foreign_operations(monkeypatch: pytest.MonkeyPatch) -> None:

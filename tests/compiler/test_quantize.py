@@ -88,10 +88,10 @@ def test_javascript_widens_to_same_bits(tmp_path: Path) -> None:
     for place, quantized in enumerate(examples):
         (tmp_path / f"{place}.bin").write_bytes(quantized.content())
     described = [json.dumps(quantized.description()) for quantized in examples]
-    done = subprocess.run(
+    process = subprocess.run(
         ["node", SCRIPT, tmp_path], input="\n".join(described), text=True, capture_output=True, check=False
     )
-    assert done.returncode == 0, done.stderr
+    assert process.returncode == 0, process.stderr
     for place, quantized in enumerate(examples):
         assert (tmp_path / f"{place}.out").read_bytes() == packed(quantized).tobytes(), (
             quantized.description()

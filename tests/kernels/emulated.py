@@ -41,8 +41,8 @@ class EmulatedKernel:
     ) -> list[np.ndarray]:
         """Run the kernel; return what it writes. `place`: see server.c."""
         arguments = [*arrays, *written]
-        got = self.server.call(self.library, self.name, arguments, result="arguments", place=place)
-        return list(got[len(arrays) :])
+        actual = self.server.call(self.library, self.name, arguments, result="arguments", place=place)
+        return list(actual[len(arrays) :])
 
 
 @cache

@@ -51,7 +51,7 @@ def _from_source(code: DeviceCode, without: int | None = None, races: bool = Fal
     def make(out: Path) -> None:
         program.compile_kernels(code, out, NATIVE_CXX, *options)
 
-    text = program.translated(code, [*code.functions])
+    text = program.translate(code, [*code.functions])
     made_of = {
         "text": text,
         "options": options,

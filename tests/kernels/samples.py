@@ -223,9 +223,9 @@ def project(channels: int) -> Use:
 def stft(hop: int) -> Use:
     size = 4 * hop
 
-    def near(got: np.ndarray, want: np.ndarray) -> None:
+    def near(actual: np.ndarray, want: np.ndarray) -> None:
         """As complex numbers: -pi and pi are one phase, and the phase of nothing is nothing."""
-        assert_near(points(got), points(want), 5e-7)
+        assert_near(points(actual), points(want), 5e-7)
 
     return Use(lambda samples: {"x": random(1, samples)}, {"n_fft": size, "hop": hop}, size // 2 + 1, near)
 

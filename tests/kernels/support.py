@@ -222,9 +222,9 @@ def check(
     tolerance: float = 2e-6,
 ) -> np.ndarray:
     """Compare the kernel with the float64 reference; return the kernel's result."""
-    got = run(operation, tensors, attributes, dynamic=dynamic, machine=machine)
-    assert_near(got, reference(operation, tensors, attributes), tolerance)
-    return got
+    actual = run(operation, tensors, attributes, dynamic=dynamic, machine=machine)
+    assert_near(actual, reference(operation, tensors, attributes), tolerance)
+    return actual
 
 
 def check_masked(
@@ -254,8 +254,8 @@ def check_masked(
                 )
                 pad_steps[name] = whole
         pad_steps["length"] = torch.tensor([length])
-        got = run(operation, pad_steps, full, dynamic=False, machine=machine)
-        part = got if axis is None else np.take(got, range(want.shape[axis]), axis)
+        actual = run(operation, pad_steps, full, dynamic=False, machine=machine)
+        part = actual if axis is None else np.take(actual, range(want.shape[axis]), axis)
         assert part.tobytes() == want.tobytes(), f"{fill} in the tail: {_differences(part, want)}"
 
 

@@ -72,6 +72,6 @@ def test_attention_accepts_static_shape() -> None:
 
 def test_attention_of_one_token_returns_its_value() -> None:
     given_tensors = tensors(1)
-    got = check("attention", given_tensors, {"heads": HEADS})
+    actual = check("attention", given_tensors, {"heads": HEADS})
     assert given_tensors["value"] is not None
-    assert np.array_equal(got, given_tensors["value"].numpy())
+    assert np.array_equal(actual, given_tensors["value"].numpy())

@@ -47,14 +47,14 @@ def test_by_lane_keeps_order_of_sums(name: str, steps: int) -> None:
     def result(machine: Machine) -> np.ndarray:
         function = kernel_for(operation, arguments, attributes, machine=machine)
         _, arrays, written = prepared(operation, arguments, attributes, machine=MACHINE)
-        (got,) = EmulatedKernel(RECIPE, function)(arrays, written, "end")
-        return got
+        (actual,) = EmulatedKernel(RECIPE, function)(arrays, written, "end")
+        return actual
 
     one_by_one = replace(MACHINE, features=replace(MACHINE.features, by_lane=False))
-    got = result(MACHINE)
-    assert np.isfinite(got).all()
-    assert np.array_equal(got, result(one_by_one))
-    assert np.abs(got).max() > 0.1
+    actual = result(MACHINE)
+    assert np.isfinite(actual).all()
+    assert np.array_equal(actual, result(one_by_one))
+    assert np.abs(actual).max() > 0.1
 
 
 def test_by_lane_loop_on_arm_uses_lane_multiplications() -> None:

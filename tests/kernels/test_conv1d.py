@@ -112,8 +112,8 @@ def test_conv1d_accepts_static_shape(steps: int, machine: Machine) -> None:
     shape = SHAPES["dilated"]
     extras, more = EXTRAS["all"]
     arguments = tensors(shape, extras, steps), attributes(shape, more)
-    got = check("conv1d", *arguments, dynamic=False, machine=machine)
-    assert got.tobytes() == run("conv1d", *arguments, machine=machine).tobytes()
+    actual = check("conv1d", *arguments, dynamic=False, machine=machine)
+    assert actual.tobytes() == run("conv1d", *arguments, machine=machine).tobytes()
 
 
 @machines
@@ -127,8 +127,8 @@ def test_conv1d_repeats_residual_steps(name: str, machine: Machine) -> None:
         given_tensors["residual"] = half.repeat_interleave(2, dim=1)
         want = run("conv1d", given_tensors, attributes(shape, more), machine=machine)
         given_tensors["residual"] = half
-        got = run("conv1d", given_tensors, attributes(shape, more | {"repeat": 2}), machine=machine)
-        assert got.tobytes() == want.tobytes()
+        actual = run("conv1d", given_tensors, attributes(shape, more | {"repeat": 2}), machine=machine)
+        assert actual.tobytes() == want.tobytes()
 
 
 @machines

@@ -151,8 +151,8 @@ def test_filtered_conv1d_supports_large_dilation(machine: Machine) -> None:
 @pytest.mark.parametrize("steps", [1, 33, 513])
 def test_filtered_conv1d_accepts_static_shape(steps: int) -> None:
     arguments = tensors("7 taps, 3 apart", steps), attributes("7 taps, 3 apart")
-    got = check("conv1d", *arguments, dynamic=False, tolerance=filtered(7))
-    assert got.tobytes() == run("conv1d", *arguments).tobytes()
+    actual = check("conv1d", *arguments, dynamic=False, tolerance=filtered(7))
+    assert actual.tobytes() == run("conv1d", *arguments).tobytes()
 
 
 @here

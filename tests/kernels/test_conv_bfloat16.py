@@ -89,11 +89,11 @@ def without(layer: Use, *absent: str) -> Use:
 
 def check(layer: Use, steps: int, tolerance: float, machine: Machine | None = BFLOAT16) -> None:
     tensors = layer.tensors(steps)
-    got = run(operation(layer), tensors, layer.attributes, machine=machine)
+    actual = run(operation(layer), tensors, layer.attributes, machine=machine)
     want = of_rounded(layer, tensors)
-    assert got.shape == want.shape
+    assert actual.shape == want.shape
     # However well they cancel, terms are of the order of one.
-    error = np.abs(got - want).max() / max(np.abs(want).max(), 1.0)
+    error = np.abs(actual - want).max() / max(np.abs(want).max(), 1.0)
     assert error <= tolerance, f"{steps} steps: relative error {error:.2e}, allowed {tolerance:.0e}"
 
 

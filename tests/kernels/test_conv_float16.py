@@ -62,12 +62,12 @@ def computed(layer: Use, steps: int, machine: Machine, moments: bool = False) ->
 def test_float16_conv1d_rounds_memory_only(layer: Use, machine: Machine) -> None:
     """Allow half of the result's last bit, and little for float32."""
     for steps in (layer.shortest, 150):
-        (got,) = computed(layer, steps, machine)
-        assert got.dtype == np.float16
+        (actual,) = computed(layer, steps, machine)
+        assert actual.dtype == np.float16
         want = reference(operation(layer), rounded(layer.tensors(steps)), layer.attributes)
         allowed = 2.0**-11 * np.abs(want) + 2e-6 * np.abs(want).max()
-        assert (np.abs(got - want) <= allowed).all()
-        assert (got != want).any()
+        assert (np.abs(actual - want) <= allowed).all()
+        assert (actual != want).any()
 
 
 @machines
@@ -83,8 +83,8 @@ def test_float16_conv1d_emits_moments_before_rounding(machine: Machine) -> None:
 def test_float16_leaves_intolerant_layers_in_float32(machine: Machine) -> None:
     layer = conv1d(32, 32, 3, stride=1, dilation=1, padding=1, tolerant=False)
     tensors = layer.tensors(40)
-    (got,) = results("conv1d", tensors, layer.attributes, machine=machine)
-    assert_near(got, reference("conv1d", tensors, layer.attributes))
+    (actual,) = results("conv1d", tensors, layer.attributes, machine=machine)
+    assert_near(actual, reference("conv1d", tensors, layer.attributes))
     shapes = {name: tuple(t.shape) for name, t in tensors.items() if t is not None}
     call = OpCall(shapes, {**layer.attributes, "slope": 1.0, "repeat": 1}, (1, 40, 32), machine.features)
     assert registry()["conv1d"].kernel_for(machine.features).halves(call) == frozenset()

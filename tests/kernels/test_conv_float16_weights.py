@@ -37,10 +37,10 @@ def test_float16_weights_are_all_that_is_rounded(name: str) -> None:
         tensors = layer.tensors(steps)
         weight = tensors["weight"]
         assert weight is not None
-        got = run(operation(layer), tensors, layer.attributes, machine=MACHINE)
+        actual = run(operation(layer), tensors, layer.attributes, machine=MACHINE)
         rounded = {**tensors, "weight": weight.half().to(weight.dtype)}
         want = reference(operation(layer), rounded, layer.attributes)
-        assert np.abs(got - want).max() / max(np.abs(want).max(), 1.0) <= tolerance
+        assert np.abs(actual - want).max() / max(np.abs(want).max(), 1.0) <= tolerance
 
 
 def call(tolerant: bool) -> OpCall:

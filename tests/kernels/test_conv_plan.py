@@ -89,10 +89,10 @@ def test_packing_preserves_convolution(plan: ConvPlan, steps: int) -> None:
     packed = packing("conv", plan, np.asarray).pack(weight)
     assert packed.shape == plan.packed_shape
     assert packed.dtype == np.float32
-    got = from_packed(packed.astype(np.float64), plan, x, steps)
+    actual = from_packed(packed.astype(np.float64), plan, x, steps)
     want = convolved(x, weight, dilation=plan.dilation)
-    assert np.abs(got[:, : plan.outputs] - want).max() <= 1e-5 * np.abs(want).max()
-    assert not got[:, plan.outputs :].any(), "columns that fill the last block are zeros"
+    assert np.abs(actual[:, : plan.outputs] - want).max() <= 1e-5 * np.abs(want).max()
+    assert not actual[:, plan.outputs :].any(), "columns that fill the last block are zeros"
 
 
 @pytest.mark.parametrize("features", FEATURES.values(), ids=FEATURES)
@@ -124,8 +124,8 @@ def test_fold_stride_multiplies_channels(
     weight = rng.standard_normal((outputs, inputs, taps))
     x = rng.standard_normal((stride * (steps - 1) + taps, inputs))
     split = np.concatenate([x, np.zeros((-len(x) % stride + stride, inputs))])
-    got = convolved(split.reshape(-1, stride * inputs), fold_stride(weight, stride))[:steps]
-    np.testing.assert_allclose(got, convolved(x, weight, stride), atol=1e-12)
+    actual = convolved(split.reshape(-1, stride * inputs), fold_stride(weight, stride))[:steps]
+    np.testing.assert_allclose(actual, convolved(x, weight, stride), atol=1e-12)
 
 
 @given(
@@ -151,11 +151,13 @@ def test_split_phases_multiplies_outputs(
     width = -(-outputs // columns) * columns
     assert split.shape == (stride * width, inputs, 2)
     padded = np.concatenate([np.zeros((1, inputs)), x, np.zeros((1, inputs))])
-    got = convolved(padded, split).reshape(steps + 1, stride, width)
+    actual = convolved(padded, split).reshape(steps + 1, stride, width)
     for phase in range(stride):
         late = int(phase + stride // 2 >= stride)
-        np.testing.assert_allclose(got[late : late + steps, phase, :outputs], want[phase::stride], atol=1e-12)
-        assert not got[:, phase, outputs:].any()
+        np.testing.assert_allclose(
+            actual[late : late + steps, phase, :outputs], want[phase::stride], atol=1e-12
+        )
+        assert not actual[:, phase, outputs:].any()
 
 
 @pytest.mark.parametrize("features", FEATURES.values(), ids=FEATURES.keys())

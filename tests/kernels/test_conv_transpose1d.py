@@ -102,14 +102,14 @@ def test_conv_transpose1d_matches_reference_when_masked(name: str, machine: Mach
 @pytest.mark.parametrize("name", SHAPES)
 def test_conv_transpose1d_accepts_static_shape(name: str, machine: Machine) -> None:
     arguments = tensors(name, 33), attributes(name)
-    got = check("conv_transpose1d", *arguments, dynamic=False, machine=machine)
-    assert got.tobytes() == run("conv_transpose1d", *arguments, machine=machine).tobytes()
+    actual = check("conv_transpose1d", *arguments, dynamic=False, machine=machine)
+    assert actual.tobytes() == run("conv_transpose1d", *arguments, machine=machine).tobytes()
 
 
 @machines
 def test_conv_transpose1d_lead_reflects_second_step(machine: Machine) -> None:
-    got = run("conv_transpose1d", tensors("last", 9, ("bias",)), attributes("last"), machine=machine)
-    assert (got[:, 0] == got[:, 2]).all()
+    actual = run("conv_transpose1d", tensors("last", 9, ("bias",)), attributes("last"), machine=machine)
+    assert (actual[:, 0] == actual[:, 2]).all()
 
 
 @here

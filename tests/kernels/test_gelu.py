@@ -19,8 +19,8 @@ def test_gelu_matches_reference_at_every_length(machine: Machine) -> None:
 @machines
 def test_gelu_saturates_far_from_zero(machine: Machine) -> None:
     x = torch.linspace(-60, 60, 4001).reshape(1, 1, -1)
-    got = check("gelu", {"x": x}, machine=machine, tolerance=2e-7)
-    assert np.array_equal(got[x.numpy() > 6], x.numpy()[x.numpy() > 6])
+    actual = check("gelu", {"x": x}, machine=machine, tolerance=2e-7)
+    assert np.array_equal(actual[x.numpy() > 6], x.numpy()[x.numpy() > 6])
 
 
 def test_gelu_accepts_static_shape() -> None:

@@ -66,8 +66,8 @@ def test_gpu_filtered_conv1d_applies_activation_and_residual(layer: Use) -> None
 def test_gpu_filtered_conv1d_runs_as_wgsl(name: str) -> None:
     layer = LAYERS[name]
     tensors = layer.tensors(200)
-    got = run("conv1d", tensors, layer.attributes, machine=GPUS["webgpu"])
-    layer.near(got, reference("conv1d", tensors, layer.attributes))
+    actual = run("conv1d", tensors, layer.attributes, machine=GPUS["webgpu"])
+    layer.near(actual, reference("conv1d", tensors, layer.attributes))
 
 
 @AS_CPP

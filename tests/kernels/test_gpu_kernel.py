@@ -43,9 +43,9 @@ def test_gpu_kernel_constants_are_exact(machine: Machine) -> None:
         with k.launch(1, 1):
             for i, value in enumerate(values):
                 k.store(y, k.real(float(value)), i)
-    got = np.full(len(values), np.nan, np.float32)
-    run(k, machine, got)
-    assert got.tobytes() == values.tobytes()
+    actual = np.full(len(values), np.nan, np.float32)
+    run(k, machine, actual)
+    assert actual.tobytes() == values.tobytes()
 
 
 @kinds
@@ -60,9 +60,9 @@ def test_channel_reduction_sums_rows(machine: Machine) -> None:
             (total,) = columns.totals(values[columns.row, columns.channel])
             with k.when(columns.first):
                 k.store(y, total, columns.channel)
-    got = np.full(21, np.nan, np.float32)
-    run(k, machine, x, got)
-    assert np.array_equal(got, x.sum(0))
+    actual = np.full(21, np.nan, np.float32)
+    run(k, machine, x, actual)
+    assert np.array_equal(actual, x.sum(0))
 
 
 @kinds
@@ -75,14 +75,14 @@ def test_sine_of_fraction_is_exact(size: int, machine: Machine) -> None:
         with k.launch(size, 1) as (thread, _):
             k.store(y, sine_of_fraction(k, thread, size), 0, thread)
             k.store(y, hann(k, thread, size), 1, thread)
-    got = np.full((2, size), np.nan, np.float32)
-    run(k, machine, got)
+    actual = np.full((2, size), np.nan, np.float32)
+    run(k, machine, actual)
     turns = np.arange(size) / size
-    assert np.abs(got[0] - np.sin(2 * np.pi * turns)).max() <= 3e-7
-    assert np.abs(got[1] - np.sin(np.pi * turns) ** 2).max() <= 4e-7
-    assert not got[0, [0, size // 2]].any()
-    assert np.array_equal(got[0, 1:], -got[0, :0:-1])
-    assert np.array_equal(got[1, 1:], got[1, :0:-1])
+    assert np.abs(actual[0] - np.sin(2 * np.pi * turns)).max() <= 3e-7
+    assert np.abs(actual[1] - np.sin(np.pi * turns) ** 2).max() <= 4e-7
+    assert not actual[0, [0, size // 2]].any()
+    assert np.array_equal(actual[0, 1:], -actual[0, :0:-1])
+    assert np.array_equal(actual[1, 1:], actual[1, :0:-1])
 
 
 def test_gpu_kernel_rejects_exceeded_limits() -> None:
@@ -140,7 +140,7 @@ def test_multiply_matrices_uses_tvm_layout(machine: Machine) -> None:
             k.multiply_matrices(sums, 0, of_a, of_b, 0)
             for i in range(4):
                 k.store(y, sums[i], lane, i)
-    got = np.full((32, 4), np.nan, np.float32)
-    run(k, machine, a.view(np.int32), b.view(np.int32), got)
+    actual = np.full((32, 4), np.nan, np.float32)
+    run(k, machine, a.view(np.int32), b.view(np.int32), actual)
     want = first.astype(np.float32) @ second.astype(np.float32) + 1
-    assert got.tolist() == [[want[place] for place in held if place[1] < 8] for held in places]
+    assert actual.tolist() == [[want[place] for place in held if place[1] < 8] for held in places]

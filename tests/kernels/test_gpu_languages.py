@@ -97,8 +97,8 @@ def test_gpu_kernels_of_kokoro_fit_workgroup(name: str) -> None:
     """Check shared memory, threads and registers, and the result."""
     operation, use = name.split()[0], LARGE[name]
     tensors = use.tensors(max(5, use.shortest))
-    got = run(operation, tensors, use.attributes, machine=GPUS["cuda"])
-    use.near(got, reference(operation, tensors, use.attributes))
+    actual = run(operation, tensors, use.attributes, machine=GPUS["cuda"])
+    use.near(actual, reference(operation, tensors, use.attributes))
 
 
 @AS_CPP

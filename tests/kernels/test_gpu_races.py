@@ -24,8 +24,8 @@ def test_gpu_kernels_have_no_race(name: str) -> None:
     use, operation = KERNELS[name], name.split()[0]
     for steps in (use.shortest, STEPS, LONG):
         tensors = use.tensors(steps)
-        got = run(operation, tensors, use.attributes, machine=RACES)
-        use.near(got, reference(operation, tensors, use.attributes))
+        actual = run(operation, tensors, use.attributes, machine=RACES)
+        use.near(actual, reference(operation, tensors, use.attributes))
 
 
 @pytest.mark.nightly

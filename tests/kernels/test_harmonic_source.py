@@ -75,11 +75,11 @@ def test_harmonic_source_keeps_phase_for_100_seconds(machine: Machine) -> None:
     """Use a tenth of the sample rate, so that 100 s are cheap; the phase is as large as at the full rate."""
     steps, upsample = 8000, 30
     given_tensors = tensors(steps, upsample)
-    got = run("harmonic_source", given_tensors, attributes(upsample, 2400), machine=machine)
+    actual = run("harmonic_source", given_tensors, attributes(upsample, 2400), machine=machine)
     want = reference("harmonic_source", given_tensors, attributes(upsample, 2400))
     tail = slice(-upsample * 800, None)
-    assert np.abs(got - want)[:, tail].max() <= 5e-7
-    assert np.abs(got - want).max() <= 5e-7
+    assert np.abs(actual - want)[:, tail].max() <= 5e-7
+    assert np.abs(actual - want).max() <= 5e-7
 
 
 @machines
@@ -88,20 +88,20 @@ def test_harmonic_source_of_constant_pitch_is_sine(pitch: float, machine: Machin
     """Expect a phase of pitch/rate * (t + 1/2 + upsample/2) turns, constant in the outer half steps."""
     steps, upsample, rate = 8000, 30, 2400
     f0 = torch.full((1, steps), pitch)
-    got = run("harmonic_source", silent(f0, upsample), attributes(upsample, rate), machine=machine)[0]
+    actual = run("harmonic_source", silent(f0, upsample), attributes(upsample, rate), machine=machine)[0]
     hertz = float(np.float32(pitch))
     position = np.clip(np.arange(steps * upsample) + 0.5 - upsample / 2, 0, (steps - 1) * upsample)
     turns = np.remainder(hertz / rate * (position + upsample), 1.0)
     want = np.tanh(0.5 * np.sin(2 * np.pi * turns))
-    assert np.abs(got - want).max() <= 5e-7
+    assert np.abs(actual - want).max() <= 5e-7
 
 
 @machines
 def test_harmonic_source_is_voiced_above_threshold_only(machine: Machine) -> None:
     f0 = torch.tensor([[10.0, 10.1, 9.9, -200.0, 200.0]])
     given_tensors = silent(f0, 300)
-    got = run("harmonic_source", given_tensors, attributes(), machine=machine)[0].reshape(5, 300)
-    assert [bool(step.any()) for step in got] == [False, True, False, False, True]
+    actual = run("harmonic_source", given_tensors, attributes(), machine=machine)[0].reshape(5, 300)
+    assert [bool(step.any()) for step in actual] == [False, True, False, False, True]
 
 
 @machines

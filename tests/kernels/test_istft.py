@@ -45,7 +45,7 @@ def test_istft_normalizes_edges(machine: Machine) -> None:
     x = torch.full((1, 9, 2 * BINS), -80.0)
     x[..., 0] = 0.0
     x[..., BINS:] = 0.0
-    got = run("istft", {"x": x}, SIZES, machine=machine)
+    actual = run("istft", {"x": x}, SIZES, machine=machine)
     n = np.arange(20)
     window = 0.5 - 0.5 * np.cos(2 * np.pi * n / 20)
     # Sum of the windows over the sum of their squares, with the frames there are at each sample.
@@ -53,7 +53,7 @@ def test_istft_normalizes_edges(machine: Machine) -> None:
     for frame in range(9):
         sums[:, frame * 5 : frame * 5 + 20] += [window, window**2]
     want = (sums[0] / np.maximum(sums[1], 1e-30))[10:-10] / 20
-    np.testing.assert_allclose(got[0], want, rtol=1e-6)
+    np.testing.assert_allclose(actual[0], want, rtol=1e-6)
 
 
 @machines

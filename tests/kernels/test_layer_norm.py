@@ -54,8 +54,8 @@ def test_layer_norm_matches_reference_when_masked(machine: Machine) -> None:
 
 def test_layer_norm_accepts_static_shape() -> None:
     arguments = tensors(37), {"eps": 1e-5, "slope": 0.2}
-    got = check("layer_norm", *arguments, dynamic=False)
-    assert got.tobytes() == run("layer_norm", *arguments).tobytes()
+    actual = check("layer_norm", *arguments, dynamic=False)
+    assert actual.tobytes() == run("layer_norm", *arguments).tobytes()
 
 
 def test_layer_norm_uses_partial_sums_without_vectors() -> None:

@@ -79,8 +79,8 @@ def test_lstm_directions_are_mirror_images() -> None:
         given_tensors[name.replace("forward", "backward")] = (
             mirrored.flip(1).contiguous() if name == "forward" else mirrored
         )
-    got = run("lstm", given_tensors)
-    assert np.array_equal(got[0, :, :8], got[0, ::-1, 8:])
+    actual = run("lstm", given_tensors)
+    assert np.array_equal(actual[0, :, :8], actual[0, ::-1, 8:])
 
 
 def test_lstm_accepts_static_shape() -> None:

@@ -39,8 +39,8 @@ def keeps_nan(operation: str, computed: Callable[[Tensors], np.ndarray]) -> None
     lost = {}
     for where, tensors in poisoned(operation):
         want = kept(np.isnan(reference(operation, tensors, SAMPLES[operation][1])))
-        got = kept(np.isnan(computed(tensors)))
-        if (missing := np.count_nonzero(want & ~got)) > 0:
+        actual = kept(np.isnan(computed(tensors)))
+        if (missing := np.count_nonzero(want & ~actual)) > 0:
             lost[where] = f"{missing} of {np.count_nonzero(want)}"
     assert not lost, lost
 

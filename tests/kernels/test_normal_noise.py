@@ -32,8 +32,8 @@ def test_normal_noise_draws_reference_bits(machine: Machine) -> None:
     @example(LONG, 2**64 - 1, 2**32 - 1)
     @example(LONG, 0, 0)
     def holds(steps: int, seed: int, piece: int) -> None:
-        got = run("normal_noise", tensors(steps, seed, piece), {"upsample": 300}, machine=machine)
-        assert got[0].tobytes() == draw_noise(seed, 300 * steps, piece).tobytes()
+        actual = run("normal_noise", tensors(steps, seed, piece), {"upsample": 300}, machine=machine)
+        assert actual[0].tobytes() == draw_noise(seed, 300 * steps, piece).tobytes()
 
     holds()
 
@@ -42,9 +42,9 @@ def test_normal_noise_draws_reference_bits(machine: Machine) -> None:
 def test_the_kernel_counts_to_the_longest_audio(machine: Machine) -> None:
     """All 20 bits of the counter that a decoder reaches: 5,120 frames are 768,000 blocks."""
     steps = 2 * MAX_FRAMES
-    got = run("normal_noise", tensors(steps, 11, 1), {"upsample": SAMPLES_PER_FRAME // 2}, machine=machine)
+    actual = run("normal_noise", tensors(steps, 11, 1), {"upsample": SAMPLES_PER_FRAME // 2}, machine=machine)
     want = draw_noise(11, MAX_FRAMES * SAMPLES_PER_FRAME, 1)
-    (off,) = np.nonzero(got[0] != want)
+    (off,) = np.nonzero(actual[0] != want)
     assert off.size == 0, f"{off.size} of {want.size} samples differ, the first at {off[0]}"
 
 
@@ -52,11 +52,11 @@ def test_the_kernel_counts_to_the_longest_audio(machine: Machine) -> None:
 @pytest.mark.parametrize("upsample", [1, 7])
 def test_normal_noise_draws_partial_blocks(upsample: int, machine: Machine) -> None:
     for steps in (*range(1, 10), 586, 4097):  # 4097: one sample of a third task, or of an eighth
-        got = run("normal_noise", tensors(steps, 5), {"upsample": upsample}, machine=machine)
-        assert got[0].tobytes() == draw_noise(5, upsample * steps).tobytes()
+        actual = run("normal_noise", tensors(steps, 5), {"upsample": upsample}, machine=machine)
+        assert actual[0].tobytes() == draw_noise(5, upsample * steps).tobytes()
 
 
 @machines
 def test_normal_noise_accepts_static_length(machine: Machine) -> None:
-    got = run("normal_noise", tensors(LONG, 9), {"upsample": 300}, dynamic=False, machine=machine)
-    assert got[0].tobytes() == draw_noise(9, 300 * LONG).tobytes()
+    actual = run("normal_noise", tensors(LONG, 9), {"upsample": 300}, dynamic=False, machine=machine)
+    assert actual[0].tobytes() == draw_noise(9, 300 * LONG).tobytes()

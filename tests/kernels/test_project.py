@@ -19,9 +19,9 @@ def tensors(steps: int, channels: int = 21) -> dict[str, torch.Tensor | None]:
 @machines
 def test_project_rounds_once_at_every_length(machine: Machine) -> None:
     def holds(steps: int) -> None:
-        got = run("project", tensors(steps), machine=machine)
+        actual = run("project", tensors(steps), machine=machine)
         want = reference("project", tensors(steps))
-        assert (np.abs(got - want) <= 0.5001 * np.spacing(np.abs(got))).all()
+        assert (np.abs(actual - want) <= 0.5001 * np.spacing(np.abs(actual))).all()
 
     random_lengths(holds, 700)
 

@@ -53,5 +53,5 @@ def test_operations_match_reference_for_random_shapes_on_gpu(operation: str, mac
 
 def at_length(operation: str, use: Use, steps: int, machine: Machine) -> None:
     tensors = use.tensors(steps)
-    got = run(operation, tensors, use.attributes, machine=machine)
-    use.near(got, reference(operation, tensors, use.attributes))
+    actual = run(operation, tensors, use.attributes, machine=machine)
+    use.near(actual, reference(operation, tensors, use.attributes))

@@ -71,13 +71,13 @@ def test_shared_launch_matches_single_calls(slots: tuple[int, ...], machine: Mac
     ]
     arrays = [_guarded(array, "end") for array in (*inputs, *written)]
     kernel(*arrays)
-    for own, got in zip(members, arrays[-len(members) :], strict=True):
+    for own, actual in zip(members, arrays[-len(members) :], strict=True):
         alone = run(
             "adain_coefficients",
             {"moments": own["moments"], "style": style, **{k: v for k, v in own.items() if k != "moments"}},
             machine=replace(machine, options={}),
         )
-        assert got.tobytes() == alone.tobytes()
+        assert actual.tobytes() == alone.tobytes()
 
 
 def test_shared_launch_fits_webgpu_buffers() -> None:

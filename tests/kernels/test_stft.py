@@ -38,9 +38,9 @@ def test_stft_matches_reference_at_every_length(machine: Machine) -> None:
 @machines
 def test_stft_matches_numpy_magnitudes_and_phases(machine: Machine) -> None:
     tensors = {"x": random(1, 2000)}
-    got, want = run("stft", tensors, SIZES, machine=machine), reference("stft", tensors, SIZES)
-    assert np.abs(got[..., :BINS] - want[..., :BINS]).max() <= 5e-7 * want[..., :BINS].max()
-    turn = np.remainder(got[..., BINS:] - want[..., BINS:] + math.pi, 2 * math.pi) - math.pi
+    actual, want = run("stft", tensors, SIZES, machine=machine), reference("stft", tensors, SIZES)
+    assert np.abs(actual[..., :BINS] - want[..., :BINS]).max() <= 5e-7 * want[..., :BINS].max()
+    turn = np.remainder(actual[..., BINS:] - want[..., BINS:] + math.pi, 2 * math.pi) - math.pi
     clear = want[..., :BINS] > 1e-2 * want[..., :BINS].max()
     clear[..., [0, -1]] = False  # there the spectrum is real but for rounding: a sign decides
     assert np.abs(turn[clear]).max() <= 5e-5
@@ -69,8 +69,8 @@ def test_stft_phase_of_first_frame_is_zero_or_pi(machine: Machine) -> None:
 
 @machines
 def test_stft_of_silence_is_zero(machine: Machine) -> None:
-    got = run("stft", {"x": torch.zeros(1, 100)}, SIZES, machine=machine)
-    assert not got.any()
+    actual = run("stft", {"x": torch.zeros(1, 100)}, SIZES, machine=machine)
+    assert not actual.any()
 
 
 @machines
@@ -91,15 +91,15 @@ def test_stft_matches_reference_when_masked(machine: Machine) -> None:
 @machines
 def test_stft_accepts_static_shape(machine: Machine) -> None:
     tensors = {"x": random(1, 300)}
-    got = run("stft", tensors, SIZES, dynamic=False, machine=machine)
-    assert_same_points(got, reference("stft", tensors, SIZES))
+    actual = run("stft", tensors, SIZES, dynamic=False, machine=machine)
+    assert_same_points(actual, reference("stft", tensors, SIZES))
 
 
 @machines
 def test_stft_matches_reference_for_other_sizes(machine: Machine) -> None:
     sizes = {"n_fft": 16, "hop": 4}
     tensors = {"x": random(1, 333)}
-    got, want = run("stft", tensors, sizes, machine=machine), reference("stft", tensors, sizes)
+    actual, want = run("stft", tensors, sizes, machine=machine), reference("stft", tensors, sizes)
     bins = 9
-    as_points = [s[..., :bins] * np.exp(1j * s[..., bins:]) for s in (got, want)]
+    as_points = [s[..., :bins] * np.exp(1j * s[..., bins:]) for s in (actual, want)]
     assert np.abs(as_points[0] - as_points[1]).max() <= 1e-6 * np.abs(as_points[1]).max()

@@ -42,5 +42,5 @@ def test_upsample_pool_matches_reference_when_masked(machine: Machine) -> None:
 def test_upsample_pool_accepts_static_shape(machine: Machine) -> None:
     for slope in (1.0, 0.2):
         arguments = tensors(37), {"slope": slope}
-        got = check("upsample_pool", *arguments, dynamic=False, machine=machine)
-        assert got.tobytes() == run("upsample_pool", *arguments, machine=machine).tobytes()
+        actual = check("upsample_pool", *arguments, dynamic=False, machine=machine)
+        assert actual.tobytes() == run("upsample_pool", *arguments, machine=machine).tobytes()

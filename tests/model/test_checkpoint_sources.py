@@ -133,7 +133,7 @@ def test_voice_with_a_flipped_bit_is_refused(
     fetched: Fetched,
 ) -> None:
     flipped = VOICE_BYTES | {"am_adam": b"\0" + VOICE_BYTES["am_adam"][1:]}
-    got = sha256(b"".join(flipped.values()))
+    actual = sha256(b"".join(flipped.values()))
     pack("voices-2.0.0", {f"voices/{name}.bin": data for name, data in flipped.items()})
     voice = torch.load(home / "voices" / "am_adam.pt", weights_only=True)
     voice.view(torch.int32)[0, 0, 0] ^= 1
@@ -148,7 +148,7 @@ def test_voice_with_a_flipped_bit_is_refused(
             fetched(source, root=home)
         assert str(caught.value) == (
             f"the checkpoint from {label} is refused: the voices in {folder} are not the pinned ones: "
-            f"expected sha256 {VOICES['sha256']} of their values, got {got}."
+            f"expected sha256 {VOICES['sha256']} of their values, got {actual}."
         )
 
 

@@ -21,8 +21,8 @@ PHONEMES = "həlˈO wˈɜɹld."
 
 @pytest.fixture(scope="module")
 def folder() -> Path:
-    built = doit(ROOT, "kokoro-82m.checkpoint")
-    assert built.returncode == 0, built.stdout + built.stderr
+    process = doit(ROOT, "kokoro-82m.checkpoint")
+    assert process.returncode == 0, process.stdout + process.stderr
     return ROOT / "artifacts" / "checkpoint" / "kokoro-82m"
 
 

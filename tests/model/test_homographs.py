@@ -37,10 +37,10 @@ def sentences(word: str, kinds: tuple[str, ...] = ("nou", "vrb")) -> list[Senten
 
 
 def test_homograph_model_reads_other_sentences() -> None:
-    found = [*sentences("use"), *sentences("house"), *sentences("moped", ("nou",))]
-    model = Homographs(HomographData(**learn(found, ORDER), words=ORDER))
+    results = [*sentences("use"), *sentences("house"), *sentences("moped", ("nou",))]
+    model = Homographs(HomographData(**learn(results, ORDER), words=ORDER))
     others = [sentence(word, kind, "so", "then") for word in ("use", "house") for kind in ("nou", "vrb")]
-    assert right(model, [*found, *others]) == len(found) + 4
+    assert right(model, [*results, *others]) == len(results) + 4
     # No sentence has the verb: features of other verbs decide.
     assert right(model, [sentence("moped", "vrb", "to", "now")]) == 1
 

@@ -59,9 +59,9 @@ def test_build_model_equals_kmodel(
     torch.manual_seed(7)
     expected = stock(PHONEMES, style, return_output=True)
     torch.manual_seed(7)
-    got = model(PHONEMES, style, return_output=True)
-    assert torch.equal(got.pred_dur, expected.pred_dur)
-    assert torch.equal(got.audio, expected.audio)
+    actual = model(PHONEMES, style, return_output=True)
+    assert torch.equal(actual.pred_dur, expected.pred_dur)
+    assert torch.equal(actual.audio, expected.audio)
 
 
 def test_build_model_uses_neither_network_nor_random_state(

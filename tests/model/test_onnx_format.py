@@ -109,10 +109,10 @@ def test_lstm_tensors_compute_the_same_as_onnx() -> None:
         feeds = {"x": x.numpy()[::order].copy()}
         for name, tensor in (("w", weight), ("r", recurrence), ("b", bias)):
             feeds[name] = tensor[direction : direction + 1].numpy()
-        (got,) = ReferenceEvaluator(model).run(None, feeds)
+        (actual,) = ReferenceEvaluator(model).run(None, feeds)
         half = expected[:, :, direction * hidden : (direction + 1) * hidden].numpy()
         np.testing.assert_allclose(
-            np.asarray(got).reshape(length, 1, hidden)[::order], half, rtol=1e-4, atol=1e-5
+            np.asarray(actual).reshape(length, 1, hidden)[::order], half, rtol=1e-4, atol=1e-5
         )
 
 

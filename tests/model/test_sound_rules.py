@@ -37,10 +37,10 @@ def compiled(tmp_path: Path, text: str) -> dict[str, Any]:
 
 
 def test_compile_sounds_file(tmp_path: Path) -> None:
-    found = compiled(tmp_path, FILE)
-    assert found["letters"] == "abc'"
-    assert found["tags"] == {"a": "°", "b": "°"}
-    assert found["passes"] == [
+    result = compiled(tmp_path, FILE)
+    assert result["letters"] == "abc'"
+    assert result["tags"] == {"a": "°", "b": "°"}
+    assert result["passes"] == [
         {
             "unless": "",
             "feeding": False,
@@ -66,9 +66,9 @@ def test_compile_sounds_file(tmp_path: Path) -> None:
 
 
 def test_compile_sounds_replaces_foreign_letters(tmp_path: Path) -> None:
-    found = compiled(tmp_path, FILE)
-    assert {"á": "a", "ć": "c", "æ": "a"}.items() <= found["replacements"].items()
-    assert "ß" not in found["replacements"], "the language has no s"
+    result = compiled(tmp_path, FILE)
+    assert {"á": "a", "ć": "c", "æ": "a"}.items() <= result["replacements"].items()
+    assert "ß" not in result["replacements"], "the language has no s"
 
 
 @pytest.mark.parametrize(
@@ -87,31 +87,31 @@ def test_compile_sounds_replaces_foreign_letters(tmp_path: Path) -> None:
 )
 def test_sounds_file_names_invalid_rules(tmp_path: Path, line: str, message: str) -> None:
     start = FILE.partition("      c ->")[0]
-    with pytest.raises(RecipeError) as found:
+    with pytest.raises(RecipeError) as error:
         compiled(tmp_path, f"{start}      {line}\n")
-    assert message in str(found.value)
-    assert "xx.yaml:6:" in str(found.value)
+    assert message in str(error.value)
+    assert "xx.yaml:6:" in str(error.value)
 
 
 def test_compile_sounds_inflects_accented_stems(tmp_path: Path) -> None:
     accents = 'accents: {-o -i -hi: bàc, "-": àbà cébó}\n'
-    found = compiled(tmp_path, FILE.replace("passes:", f"{accents}passes:"))
-    assert found["words"] == {
+    result = compiled(tmp_path, FILE.replace("passes:", f"{accents}passes:"))
+    assert result["words"] == {
         "cab": "abc", "baco": "bàco", "baci": "bàci", "bachi": "bàchi", "aba": "àbà", "cebo": "cébó",
     }  # fmt: skip
 
 
 def test_sounds_file_names_words_with_two_accents(tmp_path: Path) -> None:
     accents = 'accents:\n  -o -a: bàc\n  "-": bàco bacó\n'
-    with pytest.raises(RecipeError) as found:
+    with pytest.raises(RecipeError) as error:
         compiled(tmp_path, FILE.replace("passes:", f"{accents}passes:"))
-    assert "xx.yaml:7:8: `accents.-`: bacó is also bàco." in str(found.value)
+    assert "xx.yaml:7:8: `accents.-`: bacó is also bàco." in str(error.value)
 
 
 @pytest.mark.parametrize("language", list_sound_languages())
 def test_shipped_sounds_files_are_bounded(language: str) -> None:
     data = compile_sounds(language)
     assert language in LANGUAGE_FILES.values()
-    for each in (*data["passes"], *data["clauses"]):
-        for focus, _, left, right in each["rules"]:
+    for item in (*data["passes"], *data["clauses"]):
+        for focus, _, left, right in item["rules"]:
             assert all(most <= MAX_REPEATS for *_, most in (*focus, *left, *right))

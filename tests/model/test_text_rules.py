@@ -145,7 +145,7 @@ def test_find_beginnings() -> None:
 
 def test_spell_out_follows_cldr(cldr: Cldr) -> None:
     written = cldr.spellout({"spellout-cardinal"}, {"spellout-cardinal": {"3": "three;"}}, " ")
-    rules = {name: [(int(a), int(b), text) for a, b, text in found] for name, found in written.items()}
+    rules = {name: [(int(a), int(b), text) for a, b, text in result] for name, result in written.items()}
     words = [spell_out(number, rules, "%spellout-cardinal") for number in (0, 3, 21, 100, 202, 5000)]
     assert words == ["zero", "three", "twenty one", "one hundred", "two hundred and two", None]
     with pytest.raises(KeyError):

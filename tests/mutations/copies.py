@@ -58,7 +58,7 @@ def run_batches(batches: Sequence[Sequence[dict[str, Any]]], root: Path) -> None
     """Run batches of jobs one after another, and the jobs of a batch in parallel."""
     path = root / "batches.json"
     path.write_text(json.dumps(batches), encoding="utf-8")
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, str(_WORKER), str(path)],
         env={k: v for k, v in os.environ.items() if k != "PYTHONPATH"},
         cwd=root,
@@ -66,4 +66,4 @@ def run_batches(batches: Sequence[Sequence[dict[str, Any]]], root: Path) -> None
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
+    assert process.returncode == 0, process.stderr

@@ -36,8 +36,8 @@ def stages_of(mistake: Mistake) -> tuple[str, ...]:
 @pytest.fixture(scope="module")
 def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, str]]:
     """The outcome of every mistake."""
-    built = doit(REPOSITORY, "cpu")
-    assert built.returncode == 0, built.stdout + built.stderr
+    process = doit(REPOSITORY, "cpu")
+    assert process.returncode == 0, process.stdout + process.stderr
     root = tmp_path_factory.mktemp("native")
     copies: dict[str, Copy] = {}
     for i, mistake in enumerate(NATIVE_MISTAKES):

@@ -50,8 +50,8 @@ def test_wheel_speaks_without_other_packages(
     """The samples equal the bundle's. Neither the compiler nor torch can be imported."""
     command = [sys.executable, "-I", "-S", "-c", SPEAK, *map(str, environment), PHONEMES]
     command.append(str(tmp_path / "speech.wav"))
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert done.stdout == "\n"
+    process = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert process.stdout == "\n"
     spoken = np.frombuffer((tmp_path / "speech.wav").read_bytes()[-4 * speak(toy).audio.size :], "<f4")
     assert np.array_equal(spoken, speak(toy).audio)
 
@@ -59,8 +59,8 @@ def test_wheel_speaks_without_other_packages(
 def test_command_of_the_wheel_speaks(environment: tuple[Path, Path], tmp_path: Path) -> None:
     code = "import sys; sys.path[:0] = sys.argv[1:3]; from kokoro_tvm.cli import main; main(sys.argv[3:])"
     command = [sys.executable, "-I", "-S", "-c", code, *map(str, environment), "say", "--phonemes", PHONEMES]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    process = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert process.returncode == 0, process.stderr
     assert (tmp_path / "speech.wav").stat().st_size > 1000
 
 
@@ -77,9 +77,9 @@ def test_wheel_has_only_the_folders_that_speak(wheel: Path) -> None:
 def test_help_of_the_wheel_lists_its_own_commands(environment: tuple[Path, Path], tmp_path: Path) -> None:
     code = "import sys; sys.path[:0] = sys.argv[1:3]; from kokoro_tvm.cli import main; main(['--help'])"
     command = [sys.executable, "-I", "-S", "-c", code, *map(str, environment)]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    listed = re.findall(r"^  ([a-z]+)  ", done.stdout.partition("Commands:")[2], re.MULTILINE)
+    process = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert process.returncode == 0, process.stderr
+    listed = re.findall(r"^  ([a-z]+)  ", process.stdout.partition("Commands:")[2], re.MULTILINE)
     assert listed == ["say", "batch", "pull", "serve", "phonemize", "inspect", "voices"]
 
 
@@ -89,9 +89,9 @@ def test_command_of_the_source_is_refused_in_the_wheel(
 ) -> None:
     code = "import sys; sys.path[:0] = sys.argv[1:3]; from kokoro_tvm.cli import main; main(sys.argv[3:])"
     run = [sys.executable, "-I", "-S", "-c", code, *map(str, environment), command]
-    done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == BuildError.exit_code, done.stderr
-    assert "a bundle's wheel only speaks, and the other commands come with the source" in done.stderr
+    process = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True)
+    assert process.returncode == BuildError.exit_code, process.stderr
+    assert "a bundle's wheel only speaks, and the other commands come with the source" in process.stderr
 
 
 def test_wheel_has_metadata_and_manifest(wheel: Path, toy: Path) -> None:

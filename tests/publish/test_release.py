@@ -46,9 +46,11 @@ def test_release_has_the_recipes_that_passed(project: Project, tmp_path: Path) -
     for name, described in files.items():
         content = (out / name).read_bytes()
         assert described == {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
-    done = subprocess.run(["sha256sum", "--check", "--strict", SUMS], cwd=out, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert {line.partition(":")[0] for line in done.stdout.splitlines()} == {*files, RELEASE}
+    process = subprocess.run(
+        ["sha256sum", "--check", "--strict", SUMS], cwd=out, capture_output=True, text=True
+    )
+    assert process.returncode == 0, process.stderr
+    assert {line.partition(":")[0] for line in process.stdout.splitlines()} == {*files, RELEASE}
     statement = json.loads((out / "toy.provenance.json").read_text(encoding="utf-8"))
     (speech,) = [b for b in statement["predicate"]["runDetails"]["byproducts"] if b["name"] == "speech.json"]
     assert speech["digest"] == {"sha256": project.graph("toy").speech.sha256("speech.json")}
@@ -73,9 +75,9 @@ def test_release_leaves_out_a_recipe_whose_speech_missed_a_gate(project: Project
 
 
 def run(*words: str) -> int:
-    with pytest.raises(SystemExit) as ended:
+    with pytest.raises(SystemExit) as error:
         main(["release", *words])
-    return int(ended.value.code or 0)
+    return int(error.value.code or 0)
 
 
 def test_command_pushes_bundles_and_writes_the_wheels_of_recipes(

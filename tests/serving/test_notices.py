@@ -39,6 +39,7 @@ def test_server_sent_events_have_the_notices(server: Server) -> None:
     kinds = [event["type"] for event in events]
     notices = [event["notice"] for event in events if event["type"] == "speech.audio.notice"]
     assert any(NOTICE in notice for notice in notices)
+    assert ["世界"] in [event["words"] for event in events if event["type"] == "speech.audio.notice"]
     assert kinds.index("speech.audio.notice") < kinds.index("speech.audio.delta")
 
 
@@ -59,6 +60,7 @@ def test_websocket_sends_the_notices(server: Server) -> None:
         await client.send("input_text.end")
         while NOTICE not in (event := await client.next("speech.audio.notice"))["notice"]:
             pass
+        assert event["words"] == []
         assert event["speech_id"] == "speech_1"
         return (await client.next("speech.audio.done"))["status"]
 

@@ -25,11 +25,13 @@ def test_page_works_by_keyboard(page: Page) -> None:
     """From the address bar on: every control in the order of the page, and nothing else."""
     keys = page.tab.keyboard
     order = []
-    for _ in range(9):
+    for _ in range(14):
         keys.press("Tab")
         order.append(page.focused())
-    assert order == ["theme", "text", "open", "SUMMARY", "speed", "plain", "play", "format", "share"]
-    for _ in range(4):
+    examples = ["BUTTON"] * 3
+    dock = ["play", "volume", "format", "share"]
+    assert order == ["theme", "text", *examples, "open", "SUMMARY", "speed", "SUMMARY", "docs", *dock]
+    for _ in range(6):
         keys.press("Shift+Tab")
     keys.press("ArrowRight")
     assert page.tab.inner_text("#speed-shown") == "1.05×"
@@ -169,13 +171,18 @@ def test_page_has_no_long_task(browser: Any, server: Server, tmp_path: Path) -> 
 ROLES = """\
 - banner:
   - heading "Kokoro" [level=1]
-  - 'button "Colours: as the system has it"'
+  - 'button "Theme: system"'
 - main:
   - region "Text":
     - text: Text to speak
     - textbox "Text to speak":
       - /placeholder: Write something, or paste it here.
-    - text: Ctrl Enter speaks
+    - group "Examples":
+      - text: Try
+      - button "a story"
+      - button "numbers and dates"
+      - button "pauses and stress"
+    - text: Ctrl+Enter to speak
     - button "Open a file"
   - region "Voice and speed":
     - group:
@@ -185,12 +192,16 @@ ROLES = """\
     - text: Speed
     - slider "Speed": "1"
     - status: 1.00×
-    - checkbox "Read brackets and tags as text"
-    - text: Read brackets and tags as text
+    - group: Options
+- contentinfo:
+  - strong: toy
+  - link "HTTP API":
+    - /url: docs
 - region "Player":
   - slider "Position" [disabled]: "0"
   - button "Speak"
   - button "Stop" [disabled]
+  - slider "Volume": "1"
   - group "Save and share":
     - button "Save as" [disabled]
     - combobox "Format":

@@ -180,7 +180,7 @@ def test_page_searches_voices(page: Page) -> None:
     assert page.tab.locator("fieldset:visible").count() == 1
     page.tab.fill("#find", "nobody")
     assert page.tab.eval_on_selector_all(".voice", shown) == []
-    assert page.tab.get_by_text("No voice is called so.").is_visible()
+    assert page.tab.get_by_text('No voice matches "nobody".').is_visible()
     page.tab.fill("#find", "ada")
     assert page.tab.inner_text("#found") == ""
     page.tab.check("#voice-am_adam", force=True)
@@ -218,6 +218,7 @@ def test_page_offers_languages(page: Page, browser: Any, server: Server) -> None
 
 
 def test_page_can_disable_markup(page: Page, browser: Any, server: Server) -> None:
+    page.tab.click("#options summary")
     page.tab.check("#plain")
     page.speak("He ran [pause:1s] home.")
     page.state("ended")

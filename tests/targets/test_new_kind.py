@@ -132,14 +132,14 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
         text = yaml.safe_dump(content, allow_unicode=True)
         (root / "recipes" / f"{name}.yaml").write_text(text, encoding="utf-8")
     environment = os.environ | {"PYTHONPATH": str(root)}
-    built = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "doit", "plain", "plain.report"],
         cwd=root,
         env=environment,
         capture_output=True,
         text=True,
     )
-    assert built.returncode == 0, built.stdout + built.stderr
+    assert process.returncode == 0, process.stdout + process.stderr
     return root
 
 

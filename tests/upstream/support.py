@@ -28,9 +28,9 @@ def broken(what: str, error: type[Exception], message: str, issue: str = UNKNOWN
     """Fails unless the block raises `error` with a message that matches `message`, as TVM does today."""
     try:
         yield
-    except error as found:
-        if not re.search(message, str(found)):
-            raise AssertionError(f"{TVM} fails in another way than it did: {what}; {issue}") from found
+    except error as result:
+        if not re.search(message, str(result)):
+            raise AssertionError(f"{TVM} fails in another way than it did: {what}; {issue}") from result
     else:
         raise AssertionError(changed(what, issue))
 

@@ -25,9 +25,9 @@ def test_instance_norm_of_a_large_mean_and_a_small_spread() -> None:
     """It takes the variance as E[x^2] - E[x]^2, which is lost to rounding: of two rows, one is NaN."""
     x = (1000.0 + 0.1 * np.random.default_rng(0).standard_normal((1, 2, 64))).astype("float32")
     expected = (x - x.mean(-1, keepdims=True, dtype="float64")) / x.std(-1, keepdims=True, dtype="float64")
-    found, issue = normalised(x), f"{TVM_ISSUES}/19592 (the same of layer_norm, which was fixed)"
-    assert np.isnan(found).any(), changed("instance_norm loses the variance of a large mean", issue)
-    assert np.nanmax(np.abs(found - expected)) > 1, changed("instance_norm is wrong by more than 1", issue)
+    result, issue = normalised(x), f"{TVM_ISSUES}/19592 (the same of layer_norm, which was fixed)"
+    assert np.isnan(result).any(), changed("instance_norm loses the variance of a large mean", issue)
+    assert np.nanmax(np.abs(result - expected)) > 1, changed("instance_norm is wrong by more than 1", issue)
 
 
 def test_fused_instance_norm_passes_the_verification_of_llvm() -> None:
@@ -83,9 +83,9 @@ tvm.compile(zeroed(2), target="llvm")
 
 def test_bounds_made_of_bounds() -> None:
     """One level takes a tenth of a second; with two, the simplifier does not come back for minutes."""
-    done = in_child(NESTED)
-    assert done.stdout == "one level compiles\n", done.stderr
-    assert done.returncode == -signal.SIGPROF, changed("the simplifier follows bounds made of bounds")
+    process = in_child(NESTED)
+    assert process.stdout == "one level compiles\n", process.stderr
+    assert process.returncode == -signal.SIGPROF, changed("the simplifier follows bounds made of bounds")
 
 
 NAMED = """
@@ -114,9 +114,9 @@ tvm.compile(powers(30), target="llvm")
 def test_values_made_of_values() -> None:
     """A value takes as long as it has places where a name stands, with the names put in: here three times as
     many with every name."""
-    done = in_child(NAMED)
-    assert done.stdout == "three names compile\n", done.stderr
-    assert done.returncode == -signal.SIGPROF, changed("the simplifier puts in the values of names")
+    process = in_child(NAMED)
+    assert process.stdout == "three names compile\n", process.stderr
+    assert process.returncode == -signal.SIGPROF, changed("the simplifier puts in the values of names")
 
 
 METAL = """
@@ -142,9 +142,9 @@ with tvm.target.Target({"kind": "metal", "host": {"kind": "llvm", "mtriple": "ar
 @pytest.mark.nightly
 def test_matrix_products_for_metal() -> None:
     """The schedule crashes in Tensorize after half a minute; one that works takes a fraction of that."""
-    done = in_child(METAL, timeout=600.0)
-    assert done.stdout == "scheduling\n", done.stderr
-    assert done.returncode == -signal.SIGSEGV, changed("the schedule of matrix products for Metal crashes")
+    process = in_child(METAL, timeout=600.0)
+    assert process.stdout == "scheduling\n", process.stderr
+    assert process.returncode == -signal.SIGSEGV, changed("the schedule of matrix products for Metal crashes")
 
 
 def test_noalias_is_a_function_s_own() -> None:
@@ -165,8 +165,8 @@ def test_noalias_is_a_function_s_own() -> None:
 
     assert marked(copy("first", True))
     assert not marked(copy("first", False))
-    found = marked(copy("first", True), copy("last", False))
-    assert not found, changed("a module's last function decides about noalias of all", UNKNOWN)
+    result = marked(copy("first", True), copy("last", False))
+    assert not result, changed("a module's last function decides about noalias of all", UNKNOWN)
 
 
 def built(dtype: str, factor: float, target: str) -> str:
@@ -177,10 +177,10 @@ def built(dtype: str, factor: float, target: str) -> str:
     module = tvm.tirx.build(tvm.IRModule({"f": te.create_prim_func([x, y])}), device)
     pieces, left = [], [module]
     while left:
-        each = left.pop()
-        left.extend(each.imports)
-        if each.kind in ("llvm", "c"):
-            pieces.append(each.inspect_source("ll" if target == "llvm" else "c"))
+        item = left.pop()
+        left.extend(item.imports)
+        if item.kind in ("llvm", "c"):
+            pieces.append(item.inspect_source("ll" if target == "llvm" else "c"))
     return "\n".join(pieces)
 
 

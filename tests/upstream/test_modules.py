@@ -38,6 +38,6 @@ tvm.ir.assert_structural_equal(tvm.ir.load_json(text), builder.get())
 
 
 def test_a_module_is_saved_as_json() -> None:
-    done = in_child(SAVE)
-    assert done.stdout == "saving\n", done.stderr
-    assert done.returncode == -signal.SIGSEGV, changed("save_json crashes on the shapes of Relax types")
+    process = in_child(SAVE)
+    assert process.stdout == "saving\n", process.stderr
+    assert process.returncode == -signal.SIGSEGV, changed("save_json crashes on the shapes of Relax types")

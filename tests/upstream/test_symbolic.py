@@ -31,15 +31,15 @@ TEN = np.arange(10, dtype="float32")
 
 
 def test_emit_te_of_an_unknown_length() -> None:
-    made = module(lambda b, x, m: b.emit_te(lambda t: te.compute((2 * m,), lambda i: t[i // 2]), x))
-    np.testing.assert_array_equal(computed(made, TEN), TEN.repeat(2))
+    result = module(lambda b, x, m: b.emit_te(lambda t: te.compute((2 * m,), lambda i: t[i // 2]), x))
+    np.testing.assert_array_equal(computed(result, TEN), TEN.repeat(2))
 
 
 def test_lengths_computed_from_lengths() -> None:
-    made = module(lambda b, x, m: b.emit_te(lambda t: te.compute((m // 5 - 1,), lambda i: t[i * 5]), x))
-    assert computed(made, TEN).shape == (1,)
-    made = module(lambda b, x, m: b.emit(relax.op.zeros(relax.ShapeExpr([2048 * m]), "float32")))
-    assert computed(made, TEN).shape == (20480,)
+    result = module(lambda b, x, m: b.emit_te(lambda t: te.compute((m // 5 - 1,), lambda i: t[i * 5]), x))
+    assert computed(result, TEN).shape == (1,)
+    result = module(lambda b, x, m: b.emit(relax.op.zeros(relax.ShapeExpr([2048 * m]), "float32")))
+    assert computed(result, TEN).shape == (20480,)
 
 
 def test_reshape_of_an_unknown_length() -> None:
@@ -61,6 +61,6 @@ def test_folding_constants_beside_an_unknown_length() -> None:
 
 def test_a_legalization_of_ones_own_replaces_tvms() -> None:
     """As the seeds did for slice_scatter; here it is a pass's argument, and nothing global changes."""
-    made = module(lambda b, x, m: b.emit(relax.op.negative(x)))
+    result = module(lambda b, x, m: b.emit(relax.op.negative(x)))
     mine = {"relax.negative": lambda b, call: b.call_te(lambda t: topi.multiply(t, -3.0), *call.args)}
-    np.testing.assert_array_equal(computed(relax.transform.LegalizeOps(mine)(made), TEN), -3 * TEN)
+    np.testing.assert_array_equal(computed(relax.transform.LegalizeOps(mine)(result), TEN), -3 * TEN)

@@ -104,3 +104,22 @@ test("stream passes the reason of an abort", async () => {
   });
   await assert.rejects(speak({ signal: abort.signal }), { name: "AbortError" });
 });
+
+test("stream passes notices on, with the words that they are about", async () => {
+  const notices = [];
+  const node = { type: "speech.audio.notice", notice: "Left out: 世界", words: ["世界"] };
+  answering(() => events(node, { type: "speech.audio.done" }));
+  await speak({ warn: (...notice) => notices.push(notice) });
+  assert.deepEqual(notices, [["Left out: 世界", ["世界"]]]);
+});
+
+test("the list of voices is asked for once, and again after a failure", async () => {
+  let status = 500;
+  answering(() => new Response(JSON.stringify({ model: "cpu", voices: [{ id: "af_heart" }], languages: {} }), { status }));
+  const synthesizer = await open(BASE);
+  await assert.rejects(synthesizer.voices());
+  status = 200;
+  assert.deepEqual(await synthesizer.voices(), ["af_heart"]);
+  assert.equal(await synthesizer.bundle(), "cpu");
+  assert.equal(sent.length, 2);
+});

@@ -97,3 +97,26 @@ test("bars returns maxima, and 0 without samples", () => {
   assert.deepEqual(bars([1], 4, 1), [1, 0, 0, 0]);
   assert.deepEqual(bars([], 3, 0), [0, 0, 0]);
 });
+
+test("total estimates the whole speech by the share of the text whose audio is there", () => {
+  const record = new Record("One two three four", RATE);
+  assert.equal(record.total, 0);
+  record.append({ audio: NOTHING, words: [word("One", 0), word("two", 1)] });
+  assert.equal(record.share, 0); // the words come before their audio
+  record.append({ audio: new Float32Array(2000), words: [] });
+  assert.equal(record.share, 7 / 18);
+  assert.equal(record.total, 2 / (7 / 18));
+  record.append({ audio: NOTHING, words: [word("three", 2)] });
+  assert.equal(record.total, 2 / (7 / 18));
+  record.done = true;
+  assert.equal(record.total, record.seconds);
+});
+
+test("total continues after a cut", () => {
+  const record = new Record("A cat. A dog.", RATE);
+  record.append({ audio: NOTHING, words: [word("A", 0), word("cat", 1), word("A", 2), word("dog", 3)] });
+  record.append({ audio: new Float32Array(4000), words: [] });
+  record.cut(2, 7);
+  assert.equal(record.seconds, 2);
+  assert.equal(record.total, 2 / (7 / 13));
+});

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { fromFragment, toFragment } from "../../kokoro_tvm/web/page/link.js";
 import { explain } from "../../kokoro_tvm/web/page/messages.js";
 import { MOST_CHARACTERS, MOST_ENTRIES, readHistory, readSettings, withEntry, writeHistory } from "../../kokoro_tvm/web/page/storage.js";
+import { compareGrades, gradeOf } from "../../kokoro_tvm/web/page/grades.js";
 import { byLanguage, describe, finds, languageOf, languagesFrom, languagesOf, readMix, titleOf, writeMix } from "../../kokoro_tvm/web/page/voices.js";
 import { SpeechError } from "../../kokoro_tvm/web/synthesizer.js";
 import { draws } from "./draws.mjs";
@@ -97,11 +98,14 @@ test("explain says what happened and what to do", () => {
   for (const kind of ["unreachable", "unauthorized", "busy", "too_long", "refused", "failed", "interrupted", "no_audio"]) {
     const { what, advice } = explain(new SpeechError(kind, "The reason."));
     assert.match(what, /\.$/);
-    assert.match(advice, /\.$/);
+    assert.match(advice, kind === "busy" || kind === "refused" ? /^$/ : /\.$/);
   }
-  assert.equal(explain(new SpeechError("busy", "", { retryAfter: 1 })).advice, "Try again in 1 second.");
-  assert.equal(explain(new SpeechError("busy", "", { retryAfter: 7 })).advice, "Try again in 7 seconds.");
-  assert.match(explain(new SpeechError("refused", "There is no voice x.")).what, /There is no voice x\.$/);
+  assert.equal(explain(new SpeechError("busy", "", { retryAfter: 7 })).wait, 7);
+  assert.equal(explain(new SpeechError("busy", "")).wait, 5);
+  const long = "`input`: String should have at most 100000 characters, but has 100004.";
+  assert.equal(explain(new SpeechError("too_long", long)).what, "Too long: 100,004 of 100,000 characters.");
+  assert.equal(explain(new SpeechError("refused", "There is no voice x.")).what, "There is no voice x.");
+  assert.match(explain(new SpeechError("refused", "It needs a package. Run `pip install x`.")).advice, /^Change the text/);
 });
 
 test("explain names no command and no field", () => {
@@ -111,6 +115,15 @@ test("explain names no command and no field", () => {
   assert.equal(shown("`input` has 3 characters. `kokoro-tvm voices` lists them."), "The text has 3 characters.");
   assert.equal(shown("'`' is no speed. Write a factor."), "'`' is no speed. Write a factor.");
   assert.equal(shown("`kokoro-tvm voices` lists them."), "");
+});
+
+test("byLanguage puts the best voices first, those without a grade last", () => {
+  const names = ["am_adam", "af_mine", "af_bella", "af_heart", "bf_emma"];
+  const groups = byLanguage(names).map(([code, voices]) => [code, voices.map(({ name }) => name)]);
+  assert.deepEqual(groups, [["a", ["af_heart", "af_bella", "am_adam", "af_mine"]], ["b", ["bf_emma"]]]);
+  assert.equal(gradeOf("af_bella"), "A-");
+  assert.equal(gradeOf("af_mine"), "");
+  assert.ok(compareGrades("af_bella", "bf_emma") < 0);
 });
 
 test("finds matches beginnings of words", () => {

@@ -42,6 +42,8 @@ def test_gates_are_run_in_node(bundle: Path) -> None:
     reports.append(json.loads((work / "speech" / "speech.json").read_text(encoding="utf-8")))
     assert len(reports) == 6
     assert {(report["runner"], report["passed"]) for report in reports} == {(NODE.version(), True)}
+    statuses = {utterance["name"]: utterance["status"] for utterance in reports[-1]["utterances"]}
+    assert statuses["text of three pieces"].startswith("not run: Node ")
     audio, _ = soundfile.read(bundle / "hello.wav", dtype="float32")
     assert np.abs(audio).max() > 0.001
 

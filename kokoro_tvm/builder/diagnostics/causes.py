@@ -10,8 +10,6 @@ from kokoro_tvm.builder.engine.code import path_of
 from kokoro_tvm.builder.engine.stage import Stage
 from kokoro_tvm.builder.engine.state import Change
 
-__all__ = ["Cause", "find_cause"]
-
 _DIGITS = 12  # of a SHA-256 that are shown
 _DIGEST = re.compile(r'"([0-9a-f]{32}|[0-9a-f]{64})"')
 _VERSIONS = {"project": "kokoro-tvm", "linker": "linker", "runner": "runner", "llvm": "llvm"}

@@ -13,11 +13,10 @@ from kokoro_tvm.builder.engine.stage import Stage
 from kokoro_tvm.builder.engine.state import changes
 from kokoro_tvm.builder.graph import RecipeGraph
 from kokoro_tvm.common.errors import BundleError
+from kokoro_tvm.common.words import round_number
 from kokoro_tvm.runtime.bundle.provenance import FILE as PROVENANCE
 from kokoro_tvm.runtime.bundle.provenance import read_provenance
-from kokoro_tvm.validation.report.facts import worst
-
-__all__ = ["Side", "ValueDifference", "diff"]
+from kokoro_tvm.validation.report.facts import Cell, worst
 
 _NOT_IN_BUNDLES = ("name", "schedules")
 _REPORTS = ("validation", "speech", "phonemes", "throughput", "intelligibility")
@@ -144,4 +143,12 @@ def _measurements(path: Path) -> dict[str, Any]:
     if not {"utterances", "overall"} <= report.keys():  # a report without verdicts, or of an older version
         return {name: value for name, value in report.items() if name not in _OUTCOME}
     cells = worst(report)
-    return {f"{cell.output} {cell.gate}".strip(): f"{cell.value} (limit {cell.limit})" for cell in cells}
+    return {f"{cell.output} {cell.gate}".strip(): _describe(cell) for cell in cells}
+
+
+def _describe(cell: Cell) -> str:
+    """Return a measurement and its limit: `91.4 dB (≥ 88 dB)`."""
+    unit = " dB" if cell.gate.endswith("_db") else ""
+    sign = "≤" if cell.gate.startswith("max_") else "≥"
+    value, limit = (x if isinstance(x, str | None) else round_number(x) for x in (cell.value, cell.limit))
+    return f"{value}{unit} ({'no limit' if limit is None else f'{sign} {limit}{unit}'})"

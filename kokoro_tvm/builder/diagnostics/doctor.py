@@ -10,7 +10,8 @@ import subprocess
 import sys
 import tempfile
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -35,8 +36,6 @@ from kokoro_tvm.runtime.bundle.voices import LANGUAGES
 from kokoro_tvm.runtime.text.frontend.normalization import LANGUAGE_FILES
 from kokoro_tvm.runtime.text.frontend.packages import LanguagePackages, find_packages
 from kokoro_tvm.targets import find_runner, resolve
-
-__all__ = ["Finding", "Verdict", "examine"]
 
 Verdict = Literal["fine", "note", "wrong"]
 
@@ -69,47 +68,57 @@ class Finding:
     remedy: str | None = None
 
 
-def examine(root: Path) -> list[Finding]:
+def examine(root: Path, names: Sequence[str] | None = None) -> list[Finding]:
     """Run every check, in the order in which to fix what is wrong.
 
     Args:
         root: The folder with `recipes/` and `artifacts/`.
+        names: The recipes to build; then checks that these do not need are left out. None: all.
 
     Raises:
-        RecipeError: There is no recipe.
+        RecipeError: There is no recipe, or one of `names` cannot be read.
     """
-    recipes, broken = _load_recipes(root / "recipes")
-    compiler = check_compiler()
-    programs: dict[object, tuple[Need, list[Recipe]]] = {}
-    for recipe in recipes:
-        for need in needs_of(recipe):
-            programs.setdefault(need.identity, (need, []))[1].append(recipe)
-    problems = {identity: need.program.check() for identity, (need, _) in programs.items()}
+    folder = root / "recipes"
+    recipes, broken = (
+        _load_recipes(folder) if names is None else ([load_recipe(n, folder) for n in names], {})
+    )
+    pins = [(pin, extra) for pin, extra in _pins() if names is None or not extra]
+    with ThreadPoolExecutor() as threads:  # most checks wait for programs, and TVM takes a second to import
+        loading = threads.submit(check_compiler)
+        programs: dict[object, tuple[Need, list[Recipe]]] = {}
+        for recipe in recipes:
+            for need in needs_of(recipe):
+                programs.setdefault(need.identity, (need, []))[1].append(recipe)
+        running = {identity: threads.submit(need.program.check) for identity, (need, _) in programs.items()}
+        fetching = {
+            model: threads.submit(_unfetched, model, recipe, root)
+            for model, recipe in {recipe.model: recipe for recipe in recipes}.items()
+        }
+        packages = list(check_packages(pins))
+        languages = list(check_languages(_languages(recipes))) if names is None else []
+    compiler = loading.result()
+    problems = {identity: check.result() for identity, check in running.items()}
     obstacles = {recipe.name: "" if compiler.verdict == "fine" else compiler.message for recipe in recipes}
     for recipe in recipes:
         own = [need for need, users in programs.values() if recipe in users]
         if missing := [need.about for need in own if problems[need.identity]]:
-            obstacles[recipe.name] = f"no working {' and no '.join(missing)}, see above"
+            obstacles[recipe.name] = f"{', '.join(missing)} missing"
     machine, features, artifacts = describe_machine(), features_of_cpu(), root / "artifacts"
-    verdicts = [check_recipe(recipe, obstacles[recipe.name], features) for recipe in recipes]
-    verdicts += [
-        Finding(f"recipe {name}", "note", f"cannot be built here: {e}") for name, e in broken.items()
-    ]
+    lack: Verdict = "note" if names is None else "wrong"
+    verdicts = [check_recipe(recipe, obstacles[recipe.name], features, lack) for recipe in recipes]
+    verdicts += [Finding(f"recipe {name}", lack, f"cannot be built: {e}") for name, e in broken.items()]
     return [
         check_python(platform.python_version()),
-        *check_packages(_pins()),
+        *packages,
         compiler,
-        *(check_program(need, users, problems[need.identity]) for need, users in programs.values()),
+        *check_programs([(need, users, problems[i]) for i, (need, users) in programs.items()], names or ()),
         check_processor(machine, features),
-        *check_languages(_languages(recipes)),
-        *sorted(verdicts, key=lambda finding: finding.about),
+        *languages,
         check_memory(_available_memory()),
         *check_disk(artifacts),
         check_cache(),
-        *(
-            check_checkpoint(model, _unfetched(model, recipe, root))
-            for model, recipe in {recipe.model: recipe for recipe in recipes}.items()
-        ),
+        *(check_checkpoint(model, sources.result()) for model, sources in fetching.items()),
+        *sorted(verdicts, key=lambda finding: finding.about),
     ]
 
 
@@ -184,14 +193,29 @@ def check_compiler() -> Finding:
     return Finding("compiler", "wrong", f"TVM {problem}", f"see why: {_python()} -c 'import tvm'")
 
 
-def check_program(need: Need, recipes: Sequence[Recipe], problem: str | None) -> Finding:
-    """Report a linker, compiler or runner. A missing one is wrong if a recipe of the set `ci` needs it."""
-    users = f"for {', '.join(recipe.name for recipe in recipes)}"
-    if problem is None:
-        return Finding(need.about, "fine", f"{need.program.version()}, {users}")
-    if not any("ci" in recipe.sets for recipe in recipes):
-        return Finding(need.about, "note", f"{problem} ({users})")
-    return Finding(need.about, "wrong", problem, f"Debian: apt-get install {' '.join(need.program.packages)}")
+def check_programs(
+    programs: Sequence[tuple[Need, Sequence[Recipe], str | None]], names: Collection[str]
+) -> Iterator[Finding]:
+    """Report linkers, compilers and runners; a missing one is reported once, however many needs it has.
+
+    It is wrong if a recipe among `names`, or one of the set `ci`, needs it.
+    """
+    groups: dict[str | tuple[str, str], list[tuple[Need, Sequence[Recipe]]]] = {}
+    for need, recipes, problem in programs:
+        key = (need.about, need.program.version()) if problem is None else problem
+        groups.setdefault(key, []).append((need, recipes))
+    for key, group in groups.items():
+        users = {recipe.name: recipe for _, recipes in group for recipe in recipes}
+        about = ", ".join(dict.fromkeys(need.about for need, _ in group))
+        listed = "" if names else f", for {', '.join(users)}"
+        if isinstance(key, tuple):
+            yield Finding(about, "fine", f"{key[1]}{listed}")
+            continue
+        is_wanted = any(name in names or "ci" in recipe.sets for name, recipe in users.items())
+        message, colon, install = key.removesuffix(".").partition(": apt-get ")
+        packages = " ".join(group[0][0].program.packages)
+        remedy = f"apt-get {install}" if colon else f"apt-get install {packages}" if packages else None
+        yield Finding(about, "wrong" if is_wanted else "note", f"{message}{listed}", remedy)
 
 
 def check_processor(machine: MachineInfo, features: frozenset[str] | None) -> Finding:
@@ -226,13 +250,16 @@ def check_languages(languages: Mapping[str, LanguagePackages]) -> Iterator[Findi
             yield Finding("languages", "fine", f"by {speaker.name}: {names}")
 
 
-def check_recipe(recipe: Recipe, obstacle: str, features: frozenset[str] | None) -> Finding:
+def check_recipe(
+    recipe: Recipe, obstacle: str, features: frozenset[str] | None, lack: Verdict = "note"
+) -> Finding:
     """Report whether a recipe can be built here, and whether its code runs here.
 
     Args:
         recipe: The recipe.
         obstacle: Why it cannot be built, or "".
         features: Features of this CPU; None: unknown.
+        lack: The verdict if it cannot be built.
     """
     about = f"recipe {recipe.name}"
     try:
@@ -240,7 +267,7 @@ def check_recipe(recipe: Recipe, obstacle: str, features: frozenset[str] | None)
     except KokoroTvmError as error:
         obstacle = str(error)
     if obstacle:
-        return Finding(about, "note", f"cannot be built here: {obstacle}")
+        return Finding(about, lack, f"cannot be built here: {obstacle}")
     runner, reason = find_runner(recipe.target.model_dump(mode="json"))
     if runner is None:
         return Finding(about, "fine", f"can be built here and is not run: {reason}")
@@ -251,7 +278,7 @@ def check_recipe(recipe: Recipe, obstacle: str, features: frozenset[str] | None)
     if lacking := [feature for feature in needed if feature not in features]:
         text = f"can be built here, but not run: this processor has no {', '.join(lacking)}"
         return Finding(about, "note", text)
-    return Finding(about, "fine", "can be built here and runs here")
+    return Finding(about, "fine", "can be built and run here")
 
 
 def _available_memory(meminfo: Path = Path("/proc/meminfo")) -> int | None:

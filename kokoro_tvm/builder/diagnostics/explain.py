@@ -12,8 +12,6 @@ from kokoro_tvm.builder.engine.order import in_order
 from kokoro_tvm.builder.engine.stage import Stage
 from kokoro_tvm.common.words import format_seconds
 
-__all__ = ["Explanation", "explain"]
-
 T = TypeVar("T")
 _MAX_CHANGES = 8  # that the text lists
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["GraphNode", "draw"]
-
 # State -> colour of the box, colour of its border.
 _COLORS = {
     "current": ("#d9f0d3", "#4d8c3f"),

@@ -10,8 +10,6 @@ from pydantic import BaseModel, ConfigDict
 
 from kokoro_tvm.runtime.threads import usable_cores
 
-__all__ = ["MachineInfo", "describe_machine"]
-
 
 class MachineInfo(BaseModel):
     """A machine: processor, cores that this process may use, memory (None: unknown), kernel and Python."""

@@ -12,8 +12,6 @@ from kokoro_tvm.builder.engine.record import StageRecord
 from kokoro_tvm.builder.engine.stage import Stage
 from kokoro_tvm.builder.engine.state import State
 
-__all__ = ["Action", "PlanStep", "plan_build"]
-
 Action = Literal["nothing", "restore", "run", "perhaps", "fail"]
 _RUNS = 5  # past runs that an estimate counts
 

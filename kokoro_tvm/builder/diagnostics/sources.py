@@ -9,8 +9,6 @@ from pathlib import Path
 from kokoro_tvm.model.network import PROBE_TIMEOUT_S, unreachable
 from kokoro_tvm.recipe.checkpoint import Checkpoint, FileSource, HuggingFaceSource, NpmSource, Source
 
-__all__ = ["check_sources"]
-
 
 def check_sources(checkpoint: Checkpoint, root: Path) -> dict[str, str | None]:
     """Return why each source cannot be reached (None: it can), in the order in which a build tries them.

@@ -12,8 +12,6 @@ from kokoro_tvm.builder.engine.stage import Stage
 from kokoro_tvm.builder.engine.state import State
 from kokoro_tvm.builder.graph import RecipeGraph
 
-__all__ = ["StatusRow", "collect_status"]
-
 _SEVERITY = ("failed", "damaged", "missing", "stale", "current")
 
 

@@ -11,8 +11,6 @@ from kokoro_tvm.builder.engine.record import StageRecord
 from kokoro_tvm.builder.engine.stage import Stage
 from kokoro_tvm.builder.project import Project
 
-__all__ = ["Fault", "VerifyResult", "rebuild", "verify"]
-
 
 @dataclass(frozen=True)
 class Fault:

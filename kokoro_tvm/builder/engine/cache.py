@@ -40,8 +40,6 @@ from kokoro_tvm.common.remote import (
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
 
-__all__ = ["Cache", "Mode", "Pruned"]
-
 Mode = Literal["read-only", "read-write", "off"]
 
 _UNENCRYPTED = ("http", "ftp")
@@ -134,27 +132,28 @@ class Cache:
 
     def record(self, key: str, files: Sequence[str]) -> StageRecord | None:
         """Return the record with this key and these output files; None if there is none."""
-        stored = self._try(lambda system, root: _content(system, _record_path(root, key)), "read")
+        stored = self._try(lambda system, root: _read_content(system, _record_path(root, key)), "read")
         if stored is None:
             return None
         try:
             record = StageRecord.from_bytes(stored, self._secret)
         except ValueError as error:
-            self._ignore(f"the record {key} is refused: {error}")
+            self._warn_ignored(f"the record {key} is refused: {error}")
             return None
         if record.key != key or tuple(o.file for o in record.outputs) != tuple(files):
-            self._ignore(f"the record {key} is of something else")
+            self._warn_ignored(f"the record {key} is of something else")
             return None
         return record
 
     def requested(self, request: str, files: Sequence[str]) -> Iterator[StageRecord]:
         """Yield the records of a request with these output files, the latest first."""
-        for key in reversed(self._keys(request)):
+        for key in reversed(self._list_keys(request)):
             if (record := self.record(key, files)) is not None:
                 yield record
 
-    def _keys(self, request: str) -> list[str]:
-        stored = self._try(lambda system, root: _content(system, _request_path(root, request)), "read")
+    def _list_keys(self, request: str) -> list[str]:
+        """Return the keys of a request's records; none if there is no list or it cannot be read."""
+        stored = self._try(lambda system, root: _read_content(system, _request_path(root, request)), "read")
         return listed_keys(stored or b"")
 
     def try_out(self) -> None:
@@ -164,6 +163,7 @@ class Cache:
             return
 
         def write(system: AbstractFileSystem, root: str) -> bool:
+            """Write and remove a small file."""
             path = f"{root}/.try-{uuid4().hex}"
             system.makedirs(root, exist_ok=True)
             system.pipe_file(path, b"kokoro-tvm")
@@ -176,7 +176,8 @@ class Cache:
         """Return whether the cache has every output of a record, by size."""
 
         def look(system: AbstractFileSystem, root: str) -> bool:
-            return all(_is_there(system, root, output) for output in record.outputs)
+            """Return whether all outputs are there."""
+            return all(_has_object(system, root, output) for output in record.outputs)
 
         return bool(self._try(look, "read"))
 
@@ -184,6 +185,7 @@ class Cache:
         """Write an output to `path`; return False if it is missing or damaged."""
 
         def read(system: AbstractFileSystem, root: str) -> bool:
+            """Write the output to `path`; remove a file that is cut short by a miss."""
             portions = read_portions(system, _object_path(root, output.sha256), output.size)
             try:
                 with path.open("wb") as file:
@@ -198,12 +200,12 @@ class Cache:
             path.unlink(missing_ok=True)
             return False
         if not path.exists():
-            self._ignore(f"{output.sha256} is missing")
+            self._warn_ignored(f"{output.sha256} is missing")
             return False
         if path.stat().st_size != output.size or file_sha256(path) != output.sha256:
             path.unlink()
             self._damaged.add(output.sha256)
-            self._ignore(f"{output.sha256} does not hold what its name says")
+            self._warn_ignored(f"{output.sha256} does not hold what its name says")
             return False
         return True
 
@@ -213,8 +215,9 @@ class Cache:
             return
 
         def write(system: AbstractFileSystem, root: str) -> bool:
+            """Write missing objects, then the record, then its key in the list of its request."""
             for output in record.outputs:
-                if output.sha256 in self._damaged or not _is_there(system, root, output):
+                if output.sha256 in self._damaged or not _has_object(system, root, output):
                     with whole_file(system, _object_path(root, output.sha256)) as partial:
                         system.put_file(str(source(output)), partial)
             with whole_file(system, _record_path(root, record.key)) as partial:
@@ -222,7 +225,7 @@ class Cache:
             if record.derivation.keys() >= {*USED}:
                 # If two builds do this at once, one key is lost, and built again when it is needed.
                 path = _request_path(root, record.request)
-                keys = list_with(_content(system, path) or b"", record.key)
+                keys = list_with(_read_content(system, path) or b"", record.key)
                 with whole_file(system, path) as partial:
                     system.pipe_file(partial, keys)
             return True
@@ -243,11 +246,11 @@ class Cache:
         system, root = self._open()
         try:
             kinds = ("records", "objects", "requests")
-            records, objects, requests = (_files_in(system, f"{root}/{kind}") for kind in kinds)
+            records, objects, requests = (_list_files(system, f"{root}/{kind}") for kind in kinds)
             used: set[str] = set()
             for path in list(records):
                 with suppress(ValueError):  # damaged records are removed, too
-                    record = StageRecord.from_bytes(_content(system, path) or b"", self._secret)
+                    record = StageRecord.from_bytes(_read_content(system, path) or b"", self._secret)
                     if record.key in keep and path.endswith(f"/{record.key}.json"):
                         used |= {output.sha256 for output in record.outputs}
                         del records[path]
@@ -255,7 +258,7 @@ class Cache:
             for path in [] if dry_run else [*records, *unused]:
                 system.rm_file(path)
             for path in [] if dry_run else requests:
-                if not {*self._keys(path.rpartition("/")[2])} & {*keep}:
+                if not {*self._list_keys(path.rpartition("/")[2])} & {*keep}:
                     system.rm_file(path)
         except Exception as error:  # whatever a library for some protocol raises
             raise BuildError(
@@ -266,15 +269,17 @@ class Cache:
         return Pruned(len(records), len(unused), freed)
 
     def _open(self) -> tuple[AbstractFileSystem, str]:
+        """Return file system and folder of the cache, opened once."""
         with self._lock:
             if self._opened is None:
                 self._opened = open_folder(self.url)
             return self._opened
 
-    def _try(self, action: Callable[[AbstractFileSystem, str], T], done: str, size: int = 0) -> T | None:
+    def _try(self, action: Callable[[AbstractFileSystem, str], T], verb: str, size: int = 0) -> T | None:
         """Call `action` with the cache's file system and folder; return None, with a warning, if that fails.
 
-        It also fails if it takes too long for `size` bytes.
+        It also fails if it takes too long for `size` bytes. The warning says that the cache cannot be
+        `verb`: "read" or "written".
         """
         if self._failed:
             return None
@@ -282,6 +287,7 @@ class Cache:
         errors: list[Exception] = []
 
         def run() -> None:
+            """Call `action`, and keep its result or error."""
             try:
                 results.append(action(*self._open()))
             except Exception as error:  # whatever a library for some protocol raises: see below
@@ -294,12 +300,13 @@ class Cache:
         if results:
             return results[0]
         for error in errors:
-            self._stop_using(f"it cannot be {done} ({type(error).__name__}: {error})")
+            self._stop_using(f"it cannot be {verb} ({type(error).__name__}: {error})")
         if not errors:
             self._stop_using(f"it did not answer within {timeout_s:.0f} s")
         return None
 
-    def _ignore(self, reason: str) -> None:
+    def _warn_ignored(self, reason: str) -> None:
+        """Warn that the cache has something unusable, unless it is not used any more."""
         if not self._failed:
             self._warn(f"note: of the cache {self.url}, {reason}; it is not used.")
 
@@ -311,7 +318,7 @@ class Cache:
             self._warn(f"note: the cache {self.url} is not used for the rest of this run: {reason}.")
 
 
-def _content(system: AbstractFileSystem, path: str) -> bytes | None:
+def _read_content(system: AbstractFileSystem, path: str) -> bytes | None:
     """Return the content of a record or list; None if there is none. Raises TooLargeError."""
     try:
         return b"".join(read_portions(system, path, _MAX_RECORD_BYTES))
@@ -319,12 +326,13 @@ def _content(system: AbstractFileSystem, path: str) -> bytes | None:
         return None
 
 
-def _files_in(system: AbstractFileSystem, folder: str) -> dict[str, Any]:
+def _list_files(system: AbstractFileSystem, folder: str) -> dict[str, Any]:
     """Return the files below a folder, with `size` among their details; {} if there is no folder."""
     return dict(system.find(folder, detail=True)) if system.exists(folder) else {}
 
 
-def _is_there(system: AbstractFileSystem, root: str, output: Output) -> bool:
+def _has_object(system: AbstractFileSystem, root: str, output: Output) -> bool:
+    """Return whether the cache has an output's object, by its size."""
     path = _object_path(root, output.sha256)
     return bool(system.exists(path) and system.info(path)["size"] == output.size)
 

@@ -20,16 +20,6 @@ from typing import NamedTuple
 from kokoro_tvm.builder.engine.memory import learned, stamps
 from kokoro_tvm.common.errors import BuildError
 
-__all__ = [
-    "all_code",
-    "executed_code",
-    "folder_of_package",
-    "is_ignored",
-    "module_of",
-    "path_of",
-    "source_stamps",
-]
-
 _PACKAGE = Path(__file__).parents[2]
 # Topic in `Memory`. Change the number whenever outlines change.
 _TOPIC = f"code 5 {sys.version_info.major}.{sys.version_info.minor}"
@@ -122,6 +112,12 @@ def is_ignored(module: str) -> bool:
 
 
 def _walk(names: Iterable[str], imported: Collection[str], every: bool) -> dict[str, str]:
+    """Follow uses from `names` on, and return the digests of code by name.
+
+    The functions that imports executed count with their module. With `every`, all functions that a
+    function may call are followed; otherwise those that ran are named already, and only what they refer
+    to is.
+    """
     outlines: dict[str, _Outline | None] = {}
     at_import: dict[str, list[str]] = {}
     for name in imported:
@@ -131,12 +127,16 @@ def _walk(names: Iterable[str], imported: Collection[str], every: bool) -> dict[
     pending = list(names)
 
     def outline(module: str) -> _Outline | None:
+        """Return the outline of a module; None if it is not of this package."""
         if module not in outlines:
             path = path_of(module)
-            outlines[module] = _read(learned().recall(path, _outline, _TOPIC)) if path else None
+            outlines[module] = (
+                _parse_outline(learned().recall(path, _build_outline, _TOPIC)) if path else None
+            )
         return outlines[module]
 
     def follow(use: str) -> None:
+        """Add what a use, "module:name", refers to: to `code` an imported name, to `pending` code to read."""
         module, _, name = use.partition(":")
         source = outline(module)
         if use in followed or source is None or is_ignored(module):
@@ -145,7 +145,7 @@ def _walk(names: Iterable[str], imported: Collection[str], every: bool) -> dict[
         head, _, rest = name.partition(".")
         if head in source.imports:
             code[f"{module}:{head}"] = target = source.imports[head]
-            follow(_attribute(target, rest))
+            follow(_attribute_target(target, rest))
         elif head and head not in source.units and outline(f"{module}.{head}") is not None:
             follow(f"{module}.{head}:{rest}")
         elif every and head in source.units:
@@ -179,18 +179,19 @@ def _walk(names: Iterable[str], imported: Collection[str], every: bool) -> dict[
     return dict(sorted(code.items()))
 
 
-def _attribute(target: str, rest: str) -> str:
+def _attribute_target(target: str, rest: str) -> str:
     """Return the target of an attribute of an imported name."""
     return target if not rest else f"{target}{rest}" if target.endswith(":") else f"{target}.{rest}"
 
 
 @lru_cache(maxsize=2048)
-def _read(text: str) -> _Outline:
+def _parse_outline(text: str) -> _Outline:
+    """Parse what `_build_outline` returned."""
     units, classes, imports = json.loads(text)
     return _Outline({name: _Unit(*unit) for name, unit in units.items()}, classes, imports)
 
 
-def _outline(path: Path) -> str:
+def _build_outline(path: Path) -> str:
     """Return the outline of a source file as JSON. Raises BuildError if it cannot be parsed."""
     try:
         tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
@@ -206,10 +207,10 @@ def _outline(path: Path) -> str:
     used |= {
         n.id for body in blank.bodies.values() for b in body for n in ast.walk(b) if isinstance(n, ast.Name)
     }
-    units = {name: _unit(body, blank.imports, own) for name, body in blank.bodies.items()}
+    units = {name: _build_unit(body, blank.imports, own) for name, body in blank.bodies.items()}
     # An import that nothing uses or exports is there for its effect.
     effects = [to for name, to in blank.imports.items() if name not in used and name not in blank.exported]
-    units[""] = _unit([tree, *map(ast.Constant, effects)], blank.imports, own, effects)
+    units[""] = _build_unit([tree, *map(ast.Constant, effects)], blank.imports, own, effects)
     return json.dumps([units, blank.classes, blank.imports])
 
 
@@ -224,6 +225,7 @@ class _Blank(ast.NodeTransformer):
         self._prefix = ""
 
     def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.AST:
+        """Keep and remove the body of a function."""
         self.bodies.setdefault(f"{self._prefix}{node.name}", []).extend(node.body)
         node.body = []
         return node
@@ -231,6 +233,7 @@ class _Blank(ast.NodeTransformer):
     visit_AsyncFunctionDef = visit_FunctionDef  # noqa: N815
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        """Note a class, and visit its methods."""
         self.classes.append(f"{self._prefix}{node.name}")
         before, self._prefix = self._prefix, f"{self._prefix}{node.name}."
         self.generic_visit(node)
@@ -238,48 +241,59 @@ class _Blank(ast.NodeTransformer):
         return node
 
     def visit_Import(self, node: ast.Import | ast.ImportFrom) -> None:
-        self.imports |= _targets(node)
+        """Keep and remove an import."""
+        self.imports |= _import_targets(node)
 
     visit_ImportFrom = visit_Import  # noqa: N815
 
     def visit_If(self, node: ast.If) -> ast.AST | None:
+        """Remove a condition that is false in every import: TYPE_CHECKING, and a script's main."""
         # `if TYPE_CHECKING:` and `if __name__ == "__main__":` are executed by no import.
         names = {name.id for name in ast.walk(node.test) if isinstance(name, ast.Name)}
         return None if names & {"TYPE_CHECKING", "__name__"} else self.generic_visit(node)
 
     def visit_Assign(self, node: ast.Assign) -> ast.AST | None:
+        """Keep and remove the names of `__all__`."""
         if [target.id for target in node.targets if isinstance(target, ast.Name)] != ["__all__"]:
             return node
         self.exported = {str(n.value) for n in ast.walk(node.value) if isinstance(n, ast.Constant)}
         return None
 
 
-def _targets(node: ast.Import | ast.ImportFrom) -> dict[str, str]:
+def _import_targets(node: ast.Import | ast.ImportFrom) -> dict[str, str]:
     """Return the names that an import binds, each with its target: "module:name" or "module:"."""
     if isinstance(node, ast.ImportFrom):
         return {alias.asname or alias.name: f"{node.module}:{alias.name}" for alias in node.names}
     return {alias.asname or alias.name.partition(".")[0]: f"{alias.name}:" for alias in node.names}
 
 
-def _unit(
+def _build_unit(
     nodes: Sequence[ast.AST],
     imports: dict[str, str],
     own: set[str],
     uses: Iterable[str] = (),
 ) -> _Unit:
+    """Return digest and uses of a unit.
+
+    Args:
+        nodes: Its statements.
+        imports: Target of each name that the module imports.
+        own: Names that the module defines.
+        uses: What it refers to besides.
+    """
     local: dict[str, str] = {}
     for node in (inner for outer in nodes for inner in ast.walk(outer)):
         if isinstance(node, ast.Import | ast.ImportFrom):
-            local |= _targets(node)
+            local |= _import_targets(node)
     targets = {name: f":{name}" for name in own} | imports | local
     references = dict.fromkeys([*uses, *local.values()])
-    for node in (inner for outer in nodes for inner in _evaluated(outer)):
+    for node in (inner for outer in nodes for inner in _walk_evaluated(outer)):
         if isinstance(node, ast.Name) and node.id in targets:
             references[targets[node.id]] = None
         elif (
             isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in targets
         ):
-            references[_attribute(targets[node.value.id], node.attr)] = None
+            references[_attribute_target(targets[node.value.id], node.attr)] = None
     inside = [use for use in references if use.startswith((":", f"{_PACKAGE.name}:", f"{_PACKAGE.name}."))]
     total = hashlib.sha256(json.dumps(sorted(references)).encode())
     for node in nodes:
@@ -287,7 +301,7 @@ def _unit(
     return _Unit(total.hexdigest()[:32], inside)
 
 
-def _evaluated(node: ast.AST) -> Iterator[ast.AST]:
+def _walk_evaluated(node: ast.AST) -> Iterator[ast.AST]:
     """Yield every node except annotations of functions, which are never evaluated."""
     yield node
     for name, value in ast.iter_fields(node):
@@ -295,7 +309,7 @@ def _evaluated(node: ast.AST) -> Iterator[ast.AST]:
             continue
         for child in value if isinstance(value, list) else [value]:
             if isinstance(child, ast.AST):
-                yield from _evaluated(child)
+                yield from _walk_evaluated(child)
 
 
 def _drop_texts(tree: ast.AST) -> None:
@@ -311,5 +325,6 @@ def _drop_texts(tree: ast.AST) -> None:
 
 
 def _is_text(node: ast.stmt) -> bool:
+    """Return whether a statement is a string alone, such as a docstring."""
     value = node.value if isinstance(node, ast.Expr) else None
     return isinstance(value, ast.Constant) and isinstance(value.value, str)

@@ -15,8 +15,6 @@ from filelock import FileLock, Timeout
 from kokoro_tvm.builder.engine.durable import storing
 from kokoro_tvm.builder.engine.store import WHOLE, Store, read_keys, read_record, sweep
 
-__all__ = ["Collected", "collect"]
-
 
 @dataclass(frozen=True)
 class Collected:
@@ -92,6 +90,7 @@ class _Remover:
         self._links: Counter[tuple[int, int]] = Counter()  # links removed, by device and inode
 
     def remove(self, path: Path) -> None:
+        """Remove or count a file. Bytes count as freed with the last link to them. Raises BuildError."""
         with storing(path):
             stat = path.stat()
             identity = stat.st_dev, stat.st_ino
@@ -102,6 +101,7 @@ class _Remover:
                 path.unlink()
 
     def remove_folder(self, folder: Path) -> None:
+        """Remove or count a folder and its files. Raises BuildError."""
         for path in sorted(folder.rglob("*")):
             if path.is_file() and not path.is_symlink():
                 self.remove(path)

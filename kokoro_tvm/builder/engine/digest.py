@@ -7,8 +7,6 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["digest"]
-
 
 def digest(value: Mapping[str, Any]) -> str:
     """Return the SHA-256 of canonical JSON."""

@@ -13,8 +13,6 @@ from pathlib import Path
 
 from kokoro_tvm.common.errors import BuildError
 
-__all__ = ["NO_ROOM", "advice", "link", "make_folder", "storing", "sync", "sync_folder", "write"]
-
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _FORBIDDEN = {errno.EACCES, errno.EPERM}
 NO_ROOM = {*_FULL, *_FORBIDDEN, errno.EROFS}
@@ -90,6 +88,7 @@ def sync_folder(path: Path) -> None:
 
 
 def _flush(handle: int) -> None:
+    """Write a file's buffers to the disk, on macOS past the drive's own memory."""
     if sys.platform == "darwin":  # where fsync may leave data in the drive's own memory
         import fcntl
 

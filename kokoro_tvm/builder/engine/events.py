@@ -11,8 +11,6 @@ from typing import Any, Literal, TextIO
 
 from kokoro_tvm.common.errors import BuildError
 
-__all__ = ["EventLog", "Kind"]
-
 Kind = Literal["begin", "start", "phase", "done", "restored", "current", "failed", "blocked", "end"]
 
 
@@ -29,7 +27,7 @@ class EventLog:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file: TextIO = path.open("a", encoding="utf-8", buffering=1)
         except OSError as error:
-            raise self._cannot(error) from error
+            raise self._write_error(error) from error
 
     def write(self, event: Kind, **fields: Any) -> None:
         """Append an event with its fields (docs/build.md), except those that are None.
@@ -45,9 +43,10 @@ class EventLog:
             try:
                 self._file.write(f"{text}\n")
             except OSError as error:
-                raise self._cannot(error) from error
+                raise self._write_error(error) from error
 
-    def _cannot(self, error: OSError) -> BuildError:
+    def _write_error(self, error: OSError) -> BuildError:
+        """Return the error of a file that cannot be written."""
         return BuildError(
             f"the events of the build cannot be written to {self._path}: {error.strerror or error}; "
             "name a file that can be written (--events, or KOKORO_TVM_EVENTS), or none"

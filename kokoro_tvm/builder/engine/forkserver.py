@@ -3,7 +3,8 @@
 The server imports modules and then forks one worker for each job, from the same state: one thread, a fixed
 hash seed. A job arrives as a socket that is passed over the server's standard input (a Unix socket). On the
 job's socket the client sends a `Job`, and the server answers with dictionaries: {} when the worker starts and
-{"status", "cpu_seconds"} when it ends. Before that, the worker may send {"error", "message"}.
+{"status", "cpu_seconds"} when it ends. Before that, the worker may send {"error", "message"}, or {"raised"}
+for an exception that no stage expects.
 
 If the client closes the job's socket, the server kills the worker's process group. So a build that is killed
 leaves no process behind.
@@ -27,15 +28,14 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from kokoro_tvm.builder.engine import trace as recording
+from kokoro_tvm.builder.engine.code import module_of
 from kokoro_tvm.builder.engine.durable import NO_ROOM, advice, storing
 from kokoro_tvm.builder.engine.inputs import Inputs, only
 from kokoro_tvm.builder.engine.processes import end_with_parent
-from kokoro_tvm.common.errors import KokoroTvmError
+from kokoro_tvm.common.errors import KokoroTvmError, sentence
 
 # multiprocessing has a fork server, too. If a build is killed, that server, its workers and their children go
 # on; it imports the main module of the build again for each job (1.1 s); and there is one per process.
-
-__all__ = ["Job", "main", "run_stage"]
 
 
 @dataclass(frozen=True)
@@ -62,6 +62,10 @@ def main() -> None:
 
 
 def _serve(orders: socket.socket) -> None:
+    """Start a worker for each socket received, until `orders` is closed and the last worker has ended.
+
+    Kill the workers whose client closes its socket.
+    """
     child_ended, write_end = os.pipe()
     os.set_blocking(write_end, False)
     signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
@@ -86,6 +90,7 @@ def _serve(orders: socket.socket) -> None:
 
 
 def _start(connection: Connection, workers: dict[int, Connection]) -> None:
+    """Fork a worker for the job that a client sends, and answer with an empty message."""
     os.set_inheritable(connection.fileno(), False)
     try:
         job = connection.recv()
@@ -104,6 +109,7 @@ def _start(connection: Connection, workers: dict[int, Connection]) -> None:
 
 
 def _reap(workers: dict[int, Connection]) -> None:
+    """Send exit status and CPU time of each worker that has ended to its client."""
     while workers:
         pid, status, usage = os.wait4(-1, os.WNOHANG)
         if pid == 0:
@@ -114,6 +120,7 @@ def _reap(workers: dict[int, Connection]) -> None:
 
 
 def _work(job: Job, connection: Connection, server: int) -> NoReturn:
+    """Run a job in this new process, with its log as output, and exit."""
     status = 70
     try:
         os.setpgid(0, 0)
@@ -151,9 +158,18 @@ def _call(job: Job, connection: Connection) -> int:
         else:
             # The client shows the end of the log, so the message comes last there.
             print(f"{type(error).__name__}: {error}", file=sys.stderr)
+            connection.send({"raised": _locate(error)})
             return 1
         connection.send(dict(zip(("error", "message"), outcome, strict=True)))
         return 1
+
+
+def _locate(error: BaseException) -> str:
+    """Return an exception's name, its message, and the line of a stage's code that it comes from."""
+    frames = traceback.extract_tb(error.__traceback__)
+    stage = [frame for frame in frames if (module_of(frame.filename) or __name__) != __name__]
+    place = (stage or frames)[-1]
+    return sentence(f"{type(error).__name__} in {place.filename}, line {place.lineno}: {error}")
 
 
 def run_stage(

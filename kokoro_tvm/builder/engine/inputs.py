@@ -11,8 +11,6 @@ from typing import Any
 
 from kokoro_tvm.common.errors import BuildError
 
-__all__ = ["Inputs", "only"]
-
 _MAPS = Path("/proc/self/maps")
 
 
@@ -62,12 +60,14 @@ def only(root: Path, inputs: Inputs, *folders: Path) -> Iterator[None]:
     is_active = True
 
     def check(path: str) -> None:
+        """Record and raise BuildError for a path below `root` that is not declared."""
         if path.startswith(base) and path not in declared and not path.startswith(below):
             message = f"it opened {path}, which is none of its inputs; declare it in the stage's `inputs`."
             refused.append(BuildError(message))
             raise refused[0]
 
     def audit(event: str, arguments: tuple[Any, ...]) -> None:
+        """Audit hook: check each path that is opened, or loaded as a library."""
         opens = is_active and event in ("open", "ctypes.dlopen")
         if opens and isinstance(arguments[0], str | bytes | os.PathLike):  # else a descriptor, or None
             check(os.path.realpath(os.fsdecode(arguments[0])))

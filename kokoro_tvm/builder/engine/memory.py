@@ -21,8 +21,6 @@ from kokoro_tvm.builder.engine.durable import write
 from kokoro_tvm.common.digests import file_sha256
 from kokoro_tvm.common.errors import BuildError
 
-__all__ = ["Memory", "keep_learned", "learned", "stamps"]
-
 # Two changes within a tick of the file system's clock may have the same time.
 _TICK_NS = 20_000_000
 _COARSE_TICK_NS = 2_500_000_000  # if times have no fractions of a millisecond
@@ -42,7 +40,7 @@ class Memory:
         self._path = path
         self._trust = trust
         self._lock = threading.Lock()
-        self._facts = _read(path)
+        self._facts = _read_facts(path)
         self._new: dict[str, tuple[_Identity, str]] = {}
 
     def recall(self, path: Path, learn: Callable[[Path], str], about: str = "") -> str:
@@ -57,14 +55,14 @@ class Memory:
             OSError: The file cannot be read. `learn` may raise other errors.
         """
         before = path.stat()
-        key = _key(before, about)
+        key = _fact_key(before, about)
         cached = self._facts.get(key)
         if self._trust and cached is not None and cached[0] == _identity(before):
             return cached[1]
         began = time.time_ns()
         fact = learn(path)
         after = path.stat()
-        if _identity(after) == _identity(before) and after.st_ctime_ns + _tick(after) < began:
+        if _identity(after) == _identity(before) and after.st_ctime_ns + _clock_step(after) < began:
             self._remember(key, after, fact)
         return fact
 
@@ -87,20 +85,23 @@ class Memory:
             settle: Wait for the clock's next tick, so that a change right after this is noticed.
         """
         stats = {path: path.stat() for path in files}
-        wait = max((s.st_ctime_ns + _tick(s) for s in stats.values()), default=0) - time.time_ns()
+        wait = max((s.st_ctime_ns + _clock_step(s) for s in stats.values()), default=0) - time.time_ns()
         if settle and 0 < wait <= 2 * _TICK_NS:
             time.sleep(wait / 1e9)
         for path, before in stats.items():
             after = path.stat()
-            settled = not settle or after.st_ctime_ns + _tick(after) <= time.time_ns()
+            settled = not settle or after.st_ctime_ns + _clock_step(after) <= time.time_ns()
             if settled and _identity(after) == _identity(before):
-                self._remember(_key(after), after, files[path])
+                self._remember(_fact_key(after), after, files[path])
 
     def keep(self, paths: Iterable[Path]) -> None:
-        """Forget all other files. Raises OSError if one of these does not exist."""
-        keys = {_key(path.stat()) for path in paths}
+        """Forget all other files, and delete the saved facts until `save`.
+
+        Raises OSError if a path does not exist.
+        """
+        keys = {_fact_key(path.stat()) for path in paths}
         with self._lock:
-            facts = _read(self._path) | self._facts
+            facts = _read_facts(self._path) | self._facts
             self._facts = {key: fact for key, fact in facts.items() if key in keys}
             self._new = dict(self._facts)
             if self._path is not None:
@@ -111,7 +112,7 @@ class Memory:
         with self._lock:
             if not self._new or self._path is None:
                 return
-            facts = _read(self._path) | self._new
+            facts = _read_facts(self._path) | self._new
             self._new = {}
         rows = {key: [*identity, fact] for key, (identity, fact) in facts.items()}
         content = json.dumps(rows, separators=(",", ":")).encode()
@@ -119,6 +120,7 @@ class Memory:
             write(self._path, _checksum(content) + content)
 
     def _remember(self, key: str, stat: os.stat_result, fact: str) -> None:
+        """Cache a fact about a file in its present state."""
         with self._lock:
             self._facts[key] = self._new[key] = (_identity(stat), fact)
 
@@ -144,19 +146,23 @@ def keep_learned(memory: Memory) -> None:
     atexit.register(memory.save)
 
 
-def _key(stat: os.stat_result, about: str = "") -> str:
+def _fact_key(stat: os.stat_result, about: str = "") -> str:
+    """Return the key of a fact: a file's inode and the topic, because paths change."""
     return f"{stat.st_ino} {about}".rstrip()
 
 
 def _identity(stat: os.stat_result) -> _Identity:
+    """Return what changes whenever a file does."""
     return stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns
 
 
-def _tick(stat: os.stat_result) -> int:
+def _clock_step(stat: os.stat_result) -> int:
+    """Return how coarse the clock of the file's times may be, in ns."""
     return _TICK_NS if stat.st_ctime_ns % 1_000_000 else _COARSE_TICK_NS
 
 
-def _read(path: Path | None) -> dict[str, tuple[_Identity, str]]:
+def _read_facts(path: Path | None) -> dict[str, tuple[_Identity, str]]:
+    """Return the facts of a file; none if it is missing or damaged."""
     try:
         stored = path.read_bytes() if path else b""
     except OSError:

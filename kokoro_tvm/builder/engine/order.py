@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-__all__ = ["in_order"]
-
 
 # graphlib.TopologicalSorter goes level by level (all exports before the first compile), and needs the whole
 # graph.
@@ -14,6 +12,7 @@ def in_order(names: Iterable[str], before: Callable[[str], Iterable[str]]) -> li
     ordered: dict[str, None] = {}
 
     def visit(name: str) -> None:
+        """Add a name, after its dependencies."""
         if name not in ordered:
             for dependency in before(name):
                 visit(dependency)

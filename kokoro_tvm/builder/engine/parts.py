@@ -15,8 +15,6 @@ from kokoro_tvm.builder.engine.record import StageRecord
 from kokoro_tvm.builder.engine.store import Store
 from kokoro_tvm.builder.engine.trace import count
 
-__all__ = ["PARTS", "Parts", "parts_of", "parts_store"]
-
 PARTS = "parts.json"
 """Output in which a stage lists the keys of its parts; the store keeps these with the stage's record."""
 
@@ -78,9 +76,11 @@ class Parts:
         self.keys.add(record.key)
 
     def _derivation(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the derivation of a part: the common inputs, and those of its own."""
         return {"part": _KIND, **self._common, **inputs}
 
     def _find(self, key: str) -> StageRecord | None:
+        """Return the record of an intact part, copied from the cache if need be; None if there is none."""
         record = self._store.record(key)
         if record is not None and all(self._store.holds(o) for o in record.outputs):
             return record

@@ -19,8 +19,6 @@ from kokoro_tvm.builder.engine import trace
 from kokoro_tvm.builder.engine.trace import CodeTrace
 from kokoro_tvm.common.errors import BuildError
 
-__all__ = ["describe_exit", "end_with_parent", "run_forked"]
-
 _PR_SET_PDEATHSIG = 1
 _POLL_S = 0.1
 _MAX_MESSAGE_BYTES = 4096
@@ -38,6 +36,7 @@ def end_with_parent(parent: int) -> None:
 
 
 def _end_after(parent: int) -> None:
+    """Kill this process when `parent` has ended; called in a thread."""
     while os.getppid() == parent:
         time.sleep(_POLL_S)
     os.kill(os.getpid(), signal.SIGKILL)
@@ -59,7 +58,7 @@ def run_forked(
     job: Callable[[str], None],
     names: Sequence[str],
     processes: int,
-    done: Callable[[str, float], None] = lambda name, seconds: None,
+    on_done: Callable[[str, float], None] = lambda name, seconds: None,
 ) -> None:
     """Call `job(name)` for every name, each in a process forked from this one.
 
@@ -69,13 +68,13 @@ def run_forked(
         job: Its results are the files that it writes.
         names: Jobs start in this order.
         processes: How many jobs run at the same time.
-        done: Called in this process after each job, with its name and the seconds that it took.
+        on_done: Called in this process after each job, with its name and the seconds that it took.
 
     Raises:
         BuildError: A job failed or its process died. The other processes are killed.
     """
     if sys.platform == "darwin":
-        _run_in_turn(job, names, done)
+        _run_in_turn(job, names, on_done)
         return
     waiting, running = list(names), dict[Connection, _ForkedJob]()
     try:
@@ -87,7 +86,7 @@ def run_forked(
                 assert isinstance(connection, Connection)
                 ended = running.pop(connection)
                 trace.add(ended.result())
-                done(ended.name, time.monotonic() - ended.began)
+                on_done(ended.name, time.monotonic() - ended.began)
     finally:
         for left in running.values():
             left.process.kill()
@@ -95,15 +94,16 @@ def run_forked(
 
 
 def _run_in_turn(
-    job: Callable[[str], None], names: Sequence[str], done: Callable[[str, float], None]
+    job: Callable[[str], None], names: Sequence[str], on_done: Callable[[str, float], None]
 ) -> None:
+    """Call the jobs one after another in this process. Raises BuildError."""
     for name in names:
         began = time.monotonic()
         try:
             job(name)
         except Exception as error:  # whatever a compiler raises
-            raise BuildError(f"{name}: {_message(error)}") from error
-        done(name, time.monotonic() - began)
+            raise BuildError(f"{name}: {_format_error(error)}") from error
+        on_done(name, time.monotonic() - began)
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,10 @@ class _ForkedJob:
     began: float
 
     def result(self) -> CodeTrace:
-        """Wait for the process and return its trace."""
+        """Wait for the process and return its trace.
+
+        Raises BuildError if the job failed or its process died.
+        """
         with self.connection:
             try:
                 result = self.connection.recv()
@@ -135,24 +138,26 @@ class _ForkedJob:
 
 
 def _start(job: Callable[[str], None], name: str) -> _ForkedJob:
+    """Fork a process that calls the job and sends its trace or an error."""
     context = multiprocessing.get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=_work, args=(job, name, sender, os.getpid()))
+    process = context.Process(target=_run_job, args=(job, name, sender, os.getpid()))
     began = time.monotonic()
     process.start()
     sender.close()
     return _ForkedJob(name, process, receiver, began)
 
 
-def _work(job: Callable[[str], None], name: str, sender: Connection, parent: int) -> None:
+def _run_job(job: Callable[[str], None], name: str, sender: Connection, parent: int) -> None:
+    """Call the job, then send its trace, or the message of its error."""
     end_with_parent(parent)
     try:
         job(name)
         sender.send(trace.take())
     except Exception as error:  # whatever a compiler raises
         traceback.print_exc()
-        sender.send(_message(error))
+        sender.send(_format_error(error))
 
 
-def _message(error: Exception) -> str:
+def _format_error(error: Exception) -> str:
     return f"{type(error).__name__}: {error}".encode()[:_MAX_MESSAGE_BYTES].decode(errors="ignore")

@@ -5,16 +5,14 @@ from __future__ import annotations
 import hmac
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from functools import cache
+from dataclasses import asdict, dataclass, fields
+from functools import cache, cached_property
 from typing import Annotated, Any
 
 from pydantic import Field, TypeAdapter, ValidationError
 
 from kokoro_tvm.builder.engine.digest import digest
 from kokoro_tvm.common.errors import BuildError
-
-__all__ = ["USED", "NotBuiltError", "Output", "StageRecord", "list_with", "listed_keys", "request_of"]
 
 USED = ("code", "files")
 """Parts of a derivation that are known only after the run: what it used of this package."""
@@ -72,7 +70,7 @@ class StageRecord:
     cpu_seconds: float
     finished: float
 
-    @property
+    @cached_property
     def key(self) -> str:
         """Digest of the derivation: its name in the store."""
         return digest(self.derivation)
@@ -104,11 +102,16 @@ class StageRecord:
         The field `digest` is the digest of the other fields. With a secret, the field `hmac` is the HMAC-
         SHA256 of that digest.
         """
-        fields = asdict(self)
-        seal = {"digest": digest(fields)}
+        content = self._to_fields()
+        seal = {"digest": digest(content)}
         if secret is not None:
             seal["hmac"] = hmac.digest(secret, seal["digest"].encode(), "sha256").hex()
-        return _to_json(fields | seal)
+        return _to_json(content | seal)
+
+    def _to_fields(self) -> dict[str, Any]:
+        """Return the fields for JSON, without the copies that `asdict` makes of the derivation."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return values | {"outputs": [asdict(output) for output in self.outputs]}
 
     @classmethod
     def from_bytes(cls, stored: bytes, secret: bytes | None = None) -> StageRecord:
@@ -122,15 +125,16 @@ class StageRecord:
             ValueError: A byte differs, a field has another type, or the HMAC is missing or wrong.
         """
         try:
-            fields = json.loads(stored)
-            seal = {name: fields.pop(name) for name in ("digest", "hmac") if name in fields}
-            record = _adapter().validate_python(fields)
+            content = json.loads(stored)
+            seal = {name: content.pop(name) for name in ("digest", "hmac") if name in content}
+            record = _adapter().validate_python(content)
         except ValidationError as error:
             raise ValueError("not a record: a field of it is of another type") from error
         except (TypeError, AttributeError, RecursionError) as error:
             raise ValueError(f"not a record: {error}") from error
         # Equal bytes also mean that nothing was converted above.
-        if seal.get("digest") != digest(asdict(record)) or _to_json(asdict(record) | seal) != stored:
+        converted = record._to_fields()
+        if seal.get("digest") != digest(converted) or _to_json(converted | seal) != stored:
             raise ValueError("not what was stored: its digest differs")
         if secret is not None and "hmac" not in seal:
             raise ValueError("it has no HMAC")
@@ -141,6 +145,7 @@ class StageRecord:
 
 @cache
 def _adapter() -> TypeAdapter[StageRecord]:
+    """Return pydantic's validator of records, built once."""
     return TypeAdapter(StageRecord)
 
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-
-__all__ = ["Budget", "Needs", "usable_memory_gb", "usable_processes"]
 
 _MAX_PROCESSES = 5  # most stages use all cores themselves
 
@@ -38,7 +36,8 @@ class Budget:
         self._changed = threading.Condition()
 
     @cached_property
-    def _whole(self) -> Needs:
+    def _capacity(self) -> Needs:
+        """Memory and cores of the budget; by default those that this process may use."""
         # Here, because it imports numpy, which a build with nothing to do does not need.
         from kokoro_tvm.runtime.threads import usable_cores
 
@@ -51,7 +50,7 @@ class Budget:
             yield
             return
         with self._changed:
-            self._changed.wait_for(lambda: not self._running or self._fits(needs))
+            self._changed.wait_for(lambda: self.fits(needs, self._running))
             self._running.append(needs)
         try:
             yield
@@ -60,10 +59,13 @@ class Budget:
                 self._running.remove(needs)
                 self._changed.notify_all()
 
-    def _fits(self, needs: Needs) -> bool:
-        together = [*self._running, needs]
+    def fits(self, needs: Needs, running: Sequence[Needs]) -> bool:
+        """Return whether a stage can run beside others."""
+        if needs == Needs() or not running:
+            return True
+        together = [*running, needs]
         memory, cpus = sum(n.memory_gb for n in together), sum(n.cpus for n in together)
-        return memory <= self._whole.memory_gb and cpus <= self._whole.cpus
+        return memory <= self._capacity.memory_gb and cpus <= self._capacity.cpus
 
 
 def usable_processes() -> int:

@@ -23,15 +23,13 @@ from kokoro_tvm.builder.engine.worker import run_worker
 from kokoro_tvm.common.digests import file_sha256
 from kokoro_tvm.common.errors import BuildError, KokoroTvmError
 
-__all__ = ["SCHEMA", "Stage"]
-
 SCHEMA = 4  # of keys and records; change it to build everything again
 
 _ATTEMPTS = 10
 _PARTS = ("schema", "stage", "function", "outputs", "inputs", "parameters", "yields", "conversion")
 
 
-def _nothing() -> dict[str, Any]:
+def _no_facts() -> dict[str, Any]:
     return {}
 
 
@@ -75,8 +73,8 @@ class Stage:
     outputs: tuple[str, ...]
     inputs: Mapping[str, tuple[Stage, str]] = field(default_factory=dict)
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    settings: Callable[[], Mapping[str, Any]] = _nothing
-    facts: Callable[[], Mapping[str, Any]] = _nothing
+    settings: Callable[[], Mapping[str, Any]] = _no_facts
+    facts: Callable[[], Mapping[str, Any]] = _no_facts
     yields: tuple[Mapping[str, Any], ...] = ()
     conversion: Callable[[Mapping[str, Any]], Mapping[str, Any]] = lambda fetched: {}
     cache: Path | None = None
@@ -103,6 +101,7 @@ class Stage:
 
     @property
     def _trace_path(self) -> Path:
+        """Path of the last run's trace."""
         return self.work / f"{self.kind}.trace"
 
     @property
@@ -222,6 +221,7 @@ class Stage:
         return digest({**request, **({} if self.yields else {"files": sources()})})
 
     def _compare(self, previous: StageRecord | None, derivations: Sequence[Mapping[str, Any]]) -> State:
+        """Return the state: missing, stale with the changes, damaged or current."""
         if previous is None:
             return State("missing")
         if previous.key not in [digest(derivation) for derivation in derivations]:
@@ -244,10 +244,12 @@ class Stage:
             derivations = self.derivations(requests)
         except BuildError:  # its state says more
             return None
-        for record in self._stored(derivations):
+        for record in self._find_stored(derivations):
             if self.store.has(record, self.folder):
                 return record
-        return next((r for r in self._cached(requests) if self.store.cache and self.store.cache.has(r)), None)
+        return next(
+            (r for r in self._find_cached(requests) if self.store.cache and self.store.cache.has(r)), None
+        )
 
     def run(
         self, beat: Callable[[float], None] = lambda elapsed: None, force: bool = False
@@ -264,7 +266,7 @@ class Stage:
         for _ in range(_ATTEMPTS):
             requests = self.requests()
             with self.store.lock(digest(requests[0]), beat):
-                changed = _changed(requests, self.requests())
+                changed = _list_changed(requests, self.requests())
                 if not changed:  # while another build had the lock
                     return self._run(requests, beat, force)
         raise BuildError(f"{self.name}: {changed[0]} keeps changing; build when it is at rest")
@@ -272,6 +274,7 @@ class Stage:
     def _run(
         self, requests: list[dict[str, Any]], beat: Callable[[float], None], force: bool
     ) -> Literal["built", "restored"]:
+        """Restore the stage or build it; on an error, record the failure and raise it again."""
         derivations = self.derivations(requests)
         if not force and self._restore(requests, derivations):
             return "restored"
@@ -294,19 +297,21 @@ class Stage:
         self, requests: Sequence[Mapping[str, Any]], derivations: Sequence[Mapping[str, Any]]
     ) -> bool:
         """Restore it from the store or the shared cache; return False on a cache miss."""
-        for record in self._stored(derivations):
+        for record in self._find_stored(derivations):
             if self.store.restore(record, self.folder, self.name):
                 return True
-        for record in self._cached(requests):
+        for record in self._find_cached(requests):
             if self.store.fetch(record, digest(requests[0])):
                 return self.store.restore(record, self.folder, self.name)
         return False
 
-    def _stored(self, derivations: Sequence[Mapping[str, Any]]) -> Iterator[StageRecord]:
+    def _find_stored(self, derivations: Sequence[Mapping[str, Any]]) -> Iterator[StageRecord]:
+        """Yield the records that the store has of derivations."""
         records = (self.store.record(digest(derivation)) for derivation in derivations)
         return (record for record in records if record is not None)
 
-    def _cached(self, requests: Sequence[Mapping[str, Any]]) -> Iterator[StageRecord]:
+    def _find_cached(self, requests: Sequence[Mapping[str, Any]]) -> Iterator[StageRecord]:
+        """Yield the records in the shared cache whose code and files are those of today."""
         cache = self.store.cache
         if cache is None:
             return
@@ -385,13 +390,17 @@ class Stage:
         beat: Callable[[float], None],
         force: bool,
     ) -> StageRecord:
+        """Run the worker, and publish what it wrote.
+
+        Raises KokoroTvmError: The worker's error, missing outputs, or inputs that changed meanwhile.
+        """
         make_folder(self.work)
         with self.store.workspace(digest(requests[0])) as out:
             started = time.monotonic()
             try:
                 cpu = self.call(out, self.log_path, beat, again=force)
             except BaseException:
-                self._keep(out)
+                self._keep_failed(out)
                 raise
             elapsed = time.monotonic() - started
             missing = [o for o in self.outputs if not (out / o).is_file()]
@@ -411,6 +420,10 @@ class Stage:
         return record
 
     def _final_derivation(self, requests: Sequence[Mapping[str, Any]], out: Path) -> Mapping[str, Any]:
+        """Return the derivation of a finished run, with the code and files used or the source fetched.
+
+        Raises BuildError if no request has the yield that was fetched.
+        """
         if not self.yields:
             return {**requests[0], **used(read_trace(self._trace_path))}
         fetched = json.loads((out / self.outputs[-1]).read_text(encoding="utf-8"))
@@ -423,11 +436,11 @@ class Stage:
         self, requests: Sequence[Mapping[str, Any]], before: Sources, derivation: Mapping[str, Any]
     ) -> str:
         """Return the parts of its derivation and the input files that changed while it ran; "" for none."""
-        changed = _changed(requests, self.requests())
+        changed = _list_changed(requests, self.requests())
         files = [str(d.path) for s in self.after for d in self.store.verify(s.record(), s.folder)]
         return ", ".join([*changed, *before.changed(derivation), *files])
 
-    def _keep(self, out: Path) -> None:
+    def _keep_failed(self, out: Path) -> None:
         """Keep what a failed run wrote, because it may show why."""
         shutil.rmtree(self.failed_path, ignore_errors=True)
         if any(out.iterdir()):
@@ -435,7 +448,7 @@ class Stage:
                 out.rename(self.failed_path)
 
 
-def _changed(before: Sequence[Mapping[str, Any]], now: Sequence[Mapping[str, Any]]) -> list[str]:
+def _list_changed(before: Sequence[Mapping[str, Any]], now: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the names of the parts of a stage's requests that differ."""
     if len(before) != len(now):
         return ["yields"]

@@ -11,8 +11,6 @@ from typing import Any, Literal
 from kokoro_tvm.builder.engine import durable
 from kokoro_tvm.builder.engine.store import Damage
 
-__all__ = ["Change", "Failure", "State", "changes", "read_failure"]
-
 
 @dataclass(frozen=True)
 class Change:
@@ -83,12 +81,13 @@ def changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[Change, ...
     """Return the parts of two derivations that differ, by name; only the schema if that differs."""
     if old.get("schema") != new.get("schema"):
         old, new = ({"schema": derivation.get("schema")} for derivation in (old, new))
-    before, after = dict(_flat(old)), dict(_flat(new))
+    before, after = dict(_flatten(old)), dict(_flatten(new))
     names = sorted(n for n in before.keys() | after.keys() if before.get(n) != after.get(n))
     return tuple(Change(n, before.get(n), after.get(n)) for n in names)
 
 
-def _flat(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
+def _flatten(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
+    """Yield the leaves of nested data as (dotted name, JSON)."""
     if isinstance(value, Mapping) and value:
         entries = value.items()
     elif isinstance(value, list | tuple) and value:
@@ -97,4 +96,4 @@ def _flat(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
         yield name, json.dumps(value, sort_keys=True, ensure_ascii=False)
         return
     for key, inner in entries:
-        yield from _flat(inner, f"{name}.{key}" if name else str(key))
+        yield from _flatten(inner, f"{name}.{key}" if name else str(key))

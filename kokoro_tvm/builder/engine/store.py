@@ -32,8 +32,6 @@ from kokoro_tvm.builder.engine.durable import storing
 from kokoro_tvm.builder.engine.memory import Memory, stamps
 from kokoro_tvm.builder.engine.record import USED, Output, StageRecord, list_with, listed_keys
 
-__all__ = ["WHOLE", "Damage", "Store", "read_keys", "read_record", "sweep"]
-
 WHOLE = "store"
 """Name of the lock that is held while anything is published, restored or collected."""
 
@@ -59,15 +57,19 @@ class Store:
         root: The folder, which need not exist.
         paranoid: Read files again even if they look unchanged.
         cache: Shared cache.
+        snapshot: Read the record of each stage only once, for programs that build nothing.
     """
 
-    def __init__(self, root: Path, paranoid: bool = False, cache: Cache | None = None) -> None:
+    def __init__(
+        self, root: Path, paranoid: bool = False, cache: Cache | None = None, snapshot: bool = False
+    ) -> None:
         self.root = root
         self.paranoid = paranoid
         self.cache = cache
         self.verified = Memory(root / "verified.json", trust=not paranoid)
         self._records: dict[str, tuple[tuple[int, ...], StageRecord | None]] = {}
         self._expected: dict[str, StageRecord] = {}
+        self._currents: dict[str, StageRecord | None] | None = {} if snapshot else None
 
     # Reading
 
@@ -101,8 +103,13 @@ class Store:
         """Return the record of a stage's visible outputs; None if there is none."""
         if stage in self._expected:
             return self._expected[stage]
+        if self._currents is not None and stage in self._currents:
+            return self._currents[stage]
         keys = read_keys(self.root / "stages" / stage)
-        return self.record(keys[-1]) if keys else None
+        record = self.record(keys[-1]) if keys else None
+        if self._currents is not None:
+            self._currents[stage] = record
+        return record
 
     @contextmanager
     def expecting(self) -> Iterator[dict[str, StageRecord]]:
@@ -258,7 +265,7 @@ class Store:
                     self.verified.note({path: output.sha256}, settle=False)
             if record.derivation.keys() >= {*USED}:
                 # Before the record, so that no record is unlisted if the build is killed in between.
-                _note(self._request_path(record.request), record.key)
+                _append_key(self._request_path(record.request), record.key)
             durable.write(self._record_path(record.key), record.to_bytes())
 
     def restore(self, record: StageRecord, folder: Path, stage: str = "") -> bool:
@@ -277,13 +284,13 @@ class Store:
             return False
         former = {o.file for r in self.history(stage) for o in r.outputs} if stage else set()
         with self.lock(WHOLE):
-            if damaged and not self._place(damaged, record, folder):
+            if damaged and not self._place_outputs(damaged, record, folder):
                 return False
             for file in former - {o.file for o in record.outputs}:
                 with storing(folder / file):
                     (folder / file).unlink(missing_ok=True)
             if stage:
-                _note(self.root / "stages" / stage, record.key)
+                _append_key(self.root / "stages" / stage, record.key)
         if damaged:
             with storing(folder):
                 self.verified.note({folder / o.file: o.sha256 for o in record.outputs})
@@ -313,7 +320,7 @@ class Store:
             path.unlink()
             return "removed"
 
-    def _place(self, damaged: Sequence[Damage], record: StageRecord, folder: Path) -> bool:
+    def _place_outputs(self, damaged: Sequence[Damage], record: StageRecord, folder: Path) -> bool:
         """Replace damaged outputs, the manifest last; return False if an object was removed meanwhile."""
         partial = self.root / "work" / "link"
         durable.make_folder(partial.parent)
@@ -341,20 +348,21 @@ class Store:
 
 def read_keys(path: Path) -> list[str]:
     """Read a list of keys; [] if there is none or it is damaged, so that what it lists is built again."""
-    return listed_keys(_content(path))
+    return listed_keys(_read_content(path))
 
 
-def _content(path: Path) -> bytes:
+def _read_content(path: Path) -> bytes:
+    """Return the content of a file; b"" if it cannot be read."""
     try:
         return path.read_bytes()
     except OSError:
         return b""
 
 
-def _note(path: Path, key: str) -> None:
+def _append_key(path: Path, key: str) -> None:
     """Make a key the last of a list."""
     if read_keys(path)[-1:] != [key]:
-        durable.write(path, list_with(_content(path), key))
+        durable.write(path, list_with(_read_content(path), key))
 
 
 def read_record(path: Path, key: str) -> StageRecord | None:

@@ -21,8 +21,6 @@ from kokoro_tvm.builder.engine.code import folder_of_package, is_ignored, module
 from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.common.loading import LOADED
 
-__all__ = ["CodeTrace", "add", "begin", "count", "read_trace", "restart", "take", "unrecorded"]
-
 _TOOL = 4  # of sys.monitoring; lower numbers belong to debuggers, profilers and coverage
 _CODE_SUFFIXES = (".py", ".pyc")
 # Audit events of globs, with the beginning of the pattern.
@@ -136,22 +134,23 @@ def _functions() -> set[str]:
 
 
 def _audit(event: str, arguments: tuple[Any, ...]) -> None:
+    """Audit hook: record loaded code, and files and globs of this package that are opened."""
     if _recording is None:
         return
     if event == LOADED:
         _recording.executed.add(arguments[0])
     elif event == "open":
         if isinstance(arguments[0], str | bytes | os.PathLike):  # else a descriptor
-            path = _relative(os.fsdecode(arguments[0]))
+            path = _relative_path(os.fsdecode(arguments[0]))
             if path is not None and not path.endswith(_CODE_SUFFIXES) and "__pycache__" not in path:
                 _recording.files.add(path)
     elif event in _GLOBS:
-        folder, pattern = _relative(str(arguments[0])), f"{_GLOBS[event]}{arguments[1]}"
+        folder, pattern = _relative_path(str(arguments[0])), f"{_GLOBS[event]}{arguments[1]}"
         if folder is not None and not pattern.endswith(_CODE_SUFFIXES):  # modules count when they are loaded
             _recording.files.add(f"{folder}:{pattern}")
 
 
-def _relative(path: str) -> str | None:
+def _relative_path(path: str) -> str | None:
     """Return a path relative to this package; None if it lies elsewhere."""
     path, folder = os.path.abspath(path), f"{folder_of_package()}"  # noqa: PTH100  (of every file that is opened)
     if not f"{path}{os.sep}".startswith(f"{folder}{os.sep}"):
@@ -166,6 +165,7 @@ class _Monitoring:
         self._codes: dict[int, CodeType] = {}
 
     def start(self) -> None:
+        """Record every function that starts from now on, in all threads."""
         monitoring = sys.monitoring  # type: ignore[attr-defined]
         if monitoring.get_tool(_TOOL) is None:
             monitoring.use_tool_id(_TOOL, "kokoro-tvm")
@@ -173,17 +173,21 @@ class _Monitoring:
         monitoring.set_events(_TOOL, monitoring.events.PY_START)
 
     def _note(self, code: CodeType, offset: int) -> Any:
+        """Record a function, and get no more events of it."""
         self._codes[id(code)] = code
         return sys.monitoring.DISABLE  # type: ignore[attr-defined]
 
     def stop(self) -> None:
+        """Stop recording."""
         sys.monitoring.set_events(_TOOL, 0)  # type: ignore[attr-defined]
 
     def clear(self) -> None:
+        """Forget what was recorded, and get events of all functions again."""
         self._codes = {}
         sys.monitoring.restart_events()  # type: ignore[attr-defined]
 
     def codes(self) -> Iterable[CodeType]:
+        """Return the recorded functions."""
         return list(self._codes.values())
 
 
@@ -194,6 +198,7 @@ class _Profiling:
         self._profiles: list[Any] = []
 
     def start(self) -> None:
+        """Record every function that starts from now on, in this thread and in new ones."""
         threading.setprofile(self._profile)
         self._profile()
 
@@ -206,15 +211,18 @@ class _Profiling:
         profile.enable()
 
     def stop(self) -> None:
+        """Stop recording."""
         threading.setprofile(None)
         for profile in self._profiles:
             profile.disable()  # counts functions that have not returned
         sys.setprofile(None)
 
     def clear(self) -> None:
+        """Forget what was recorded."""
         self._profiles = []
 
     def codes(self) -> Iterable[CodeType]:
+        """Return the recorded functions."""
         entries = (entry.code for profile in self._profiles for entry in profile.getstats())
         return [code for code in entries if isinstance(code, CodeType)]
 

@@ -16,31 +16,32 @@ from kokoro_tvm.builder.engine.code import (
 from kokoro_tvm.builder.engine.memory import learned, stamps
 from kokoro_tvm.builder.engine.trace import CodeTrace
 
-__all__ = ["Sources", "all_of", "distinct_uses", "sources", "used", "used_again"]
-
 _MISSING = "missing"
 
 
 def used(trace: CodeTrace) -> dict[str, Any]:
     """Return current digests of what a run used. Raises BuildError for code that cannot be parsed."""
-    return {"code": executed_code(trace.executed, trace.imported), "files": _files(trace.files)}
+    return {"code": executed_code(trace.executed, trace.imported), "files": _hash_files(trace.files)}
 
 
 def used_again(derivation: Mapping[str, Any]) -> dict[str, Any]:
     """Return current digests of what a past run used; {} for a stage with `yields`. Raises as `used`."""
     if "yields" in derivation:
         return {}
-    return {"code": executed_code(derivation.get("code", ())), "files": _files(derivation.get("files", ()))}
+    return {
+        "code": executed_code(derivation.get("code", ())),
+        "files": _hash_files(derivation.get("files", ())),
+    }
 
 
 def all_of(names: Iterable[str], files: Iterable[str] = ()) -> dict[str, Any]:
     """Return digests of functions ("module:name"), all that they may call, and files of this package."""
-    return {"code": all_code(names), "files": _files(files)}
+    return {"code": all_code(names), "files": _hash_files(files)}
 
 
 def sources() -> dict[str, str]:
     """Return the digest of every source file of this package."""
-    return _files(path.relative_to(folder_of_package()).as_posix() for path in source_stamps())
+    return _hash_files(path.relative_to(folder_of_package()).as_posix() for path in source_stamps())
 
 
 def distinct_uses(derivations: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
@@ -51,11 +52,12 @@ def distinct_uses(derivations: Iterable[Mapping[str, Any]]) -> list[Mapping[str,
     return list(distinct.values())
 
 
-def _files(paths: Iterable[str]) -> dict[str, str]:
-    return {path: _digest(path) for path in sorted(paths)}
+def _hash_files(paths: Iterable[str]) -> dict[str, str]:
+    """Return the digests of files and patterns."""
+    return {path: _hash_file(path) for path in sorted(paths)}
 
 
-def _digest(relative: str) -> str:
+def _hash_file(relative: str) -> str:
     """Return the digest of a file's content or, of "folder:pattern", of the names that match."""
     name, colon, pattern = relative.partition(":")
     path = folder_of_package() / name
@@ -88,6 +90,7 @@ class Sources:
         ]
 
     def _is_touched(self, part: str, name: str) -> bool:
+        """Return whether a file, or the module of a function, may have been written since the start."""
         if part == "files":
             return name in self._expected.get(part, {})
         path = path_of(name.partition(":")[0])

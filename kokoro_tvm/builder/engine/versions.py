@@ -13,16 +13,6 @@ from pathlib import Path
 from kokoro_tvm.builder.engine.memory import learned
 from kokoro_tvm.common.errors import BuildError
 
-__all__ = [
-    "PYTHON",
-    "TORCH",
-    "TVM",
-    "installed",
-    "llvm_version",
-    "tvm_versions",
-    "versions",
-]
-
 PYTHON = ">=3.11,<3.15"
 """Versions of Python that builds support. The runtime supports others, too."""
 
@@ -69,6 +59,7 @@ def llvm_version() -> str:
 
 
 def _read_llvm_version(library: Path) -> str:
+    """Return LLVM's version from the strings in a library; "" if none is there."""
     with library.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
         match = _LLVM.search(content)
         return match[1].decode() if match else ""

@@ -24,8 +24,6 @@ from kokoro_tvm.builder.engine.forkserver import Job
 from kokoro_tvm.builder.engine.processes import describe_exit
 from kokoro_tvm.common.errors import BuildError
 
-__all__ = ["WorkerError", "run_worker"]
-
 _TAIL = 15  # lines of the log that an error shows
 _BEAT_S = 10.0
 _IMPORT_TIMEOUT_S = 600.0
@@ -77,7 +75,10 @@ def run_worker(
     with connection:
 
         def receive(limit_s: float) -> dict[str, Any] | None:
-            """Return the next message, or None if there is none in time."""
+            """Return the next message, or None if there is none in time.
+
+            Raises WorkerError if the worker ended.
+            """
             deadline = time.monotonic() + limit_s
             while (left := deadline - time.monotonic()) > 0:
                 try:
@@ -100,7 +101,7 @@ def run_worker(
             message = receive(started + timeout_s - time.monotonic())
             if message is None:
                 raise WorkerError(
-                    f"{what}: did not end within {timeout_s:g} s and was stopped.{_end_of(log)}"
+                    f"{what}: did not end within {timeout_s:g} s and was stopped.{_quote_log(log)}"
                 )
             outcome |= message
     if outcome["status"] == 0:
@@ -109,11 +110,13 @@ def run_worker(
         kinds = vars(kokoro_tvm.common.errors) | {"WorkerError": WorkerError}
         kind = kinds.get(outcome["error"], BuildError)
         raise kind(f"{what}: {outcome['message']} Its log is {log}.")
-    end = _end_of(log) if log.stat().st_size else f" Its log is empty.{server.output()}"
-    raise WorkerError(f"{what}: {describe_exit(outcome['status'])}.{_disk_hint(log.parent)}{end}")
+    end = _quote_log(log) if log.stat().st_size else f" Its log is empty.{server.output()}"
+    ending = outcome.get("raised") or f"{describe_exit(outcome['status'])}."
+    raise WorkerError(f"{what}: {ending}{_hint_full_disk(log.parent)}{end}")
 
 
-def _disk_hint(folder: Path) -> str:
+def _hint_full_disk(folder: Path) -> str:
+    """Return a sentence about a full disk; "" if there is space."""
     # Libraries that cannot write do not always report it.
     free = shutil.disk_usage(folder).free
     if free > _DISK_FULL_BYTES:
@@ -121,7 +124,8 @@ def _disk_hint(folder: Path) -> str:
     return f" The disk is full: {free:,} bytes are left in {folder}; make room."
 
 
-def _end_of(log: Path) -> str:
+def _quote_log(log: Path) -> str:
+    """Return a sentence with the last lines of a log."""
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()[-_TAIL:]
     shown = "".join(f"\n    {line}" for line in lines) or "\n    (empty)"
     return f" The end of its log, {log}:{shown}"
@@ -150,6 +154,7 @@ class _Server:
 
     @classmethod
     def _get(cls, preload: tuple[str, ...]) -> _Server:
+        """Return the server of these modules, started anew if it ended or a source file was edited."""
         sources = source_stamps()
         for server in cls._all:
             if server._preload == preload and server._orders.fileno() >= 0:

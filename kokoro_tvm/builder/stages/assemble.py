@@ -11,8 +11,6 @@ from kokoro_tvm.builder.stages.base import Place, log, write_json
 from kokoro_tvm.recipe import ArtifactSpec, Recipe
 from kokoro_tvm.targets import KERNELS, MACHINE_CODE, target_kind, tools_for
 
-__all__ = ["declare", "run"]
-
 
 def declare(place: Place, recipe: Recipe, spec: ArtifactSpec, compiled: Stage) -> Stage:
     """Declare the stage."""

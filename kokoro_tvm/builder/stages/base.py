@@ -14,24 +14,6 @@ from kokoro_tvm.builder.engine.versions import TVM, versions
 from kokoro_tvm.recipe import Recipe
 from kokoro_tvm.targets import tools_for
 
-__all__ = [
-    "COMPILER",
-    "Files",
-    "Place",
-    "call_parameters",
-    "gate_facts",
-    "judged_references",
-    "log",
-    "output_group",
-    "read_json",
-    "run_facts",
-    "run_settings",
-    "runner_libraries",
-    "threads",
-    "write",
-    "write_json",
-]
-
 Files = dict[str, tuple[Stage, str]]  # input -> the stage that writes the file, the name of the file
 
 # Modules that take seconds to import, for the stages that need them. Stages that speak preload nothing, so

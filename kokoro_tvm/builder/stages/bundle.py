@@ -17,8 +17,6 @@ from kokoro_tvm.builder.stages.provenance import parameters
 from kokoro_tvm.recipe import Recipe
 from kokoro_tvm.targets import find_runner, tools_for
 
-__all__ = ["declare", "run"]
-
 _NOT_COPIED = ("config", "machine", "parameters")  # parts that are only read
 
 
@@ -46,6 +44,7 @@ def declare(
     toolchain = tools_for(recipe.target).toolchain()
 
     def compiler() -> dict[str, str]:
+        """Return the versions of linker, LLVM and C compiler. Raises BuildError."""
         c = {"c": compiler_of(recipe).version()} if recipe.runtime.c else {}
         return {"linker": toolchain.version(), "llvm": llvm_version(), **c}
 

@@ -13,8 +13,6 @@ from kokoro_tvm.builder.stages.base import COMPILER, Place, log
 from kokoro_tvm.model.yields import converters, yields
 from kokoro_tvm.recipe import Checkpoint
 
-__all__ = ["declare", "run"]
-
 _READERS = ("onnx", "protobuf", "safetensors")  # packages that read the fetched files
 
 

@@ -27,8 +27,6 @@ from kokoro_tvm.recipe import ArtifactSpec, Recipe
 from kokoro_tvm.recipe.parts import Resources
 from kokoro_tvm.targets import KERNELS, target_kind, tools_for
 
-__all__ = ["declare", "processes", "run"]
-
 _LOWERED_GB = 0.7  # memory of the process that has lowered the decoder
 _KERNEL_GB = 0.1  # additional memory of each forked process that generates a kernel
 

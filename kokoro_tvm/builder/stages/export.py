@@ -11,8 +11,6 @@ from kokoro_tvm.builder.engine.versions import TORCH, versions
 from kokoro_tvm.builder.stages.base import COMPILER, Place, read_json
 from kokoro_tvm.recipe import ArtifactSpec, Recipe
 
-__all__ = ["declare", "run"]
-
 
 def declare(place: Place, recipe: Recipe, spec: ArtifactSpec, checkpoint: Stage) -> Stage:
     """Declare the stage."""

@@ -13,8 +13,6 @@ from kokoro_tvm.builder.stages.base import Place, log
 from kokoro_tvm.model.front_end.yields import CONVERTERS, FACTS, FILES, pinned_digests
 from kokoro_tvm.recipe.front_end import FrontEndSpec
 
-__all__ = ["declare", "run"]
-
 
 def declare(place: Place, front_end: FrontEndSpec, root: Path) -> Stage:
     """Declare the stage. `root`: the folder of relative paths of `file` sources."""

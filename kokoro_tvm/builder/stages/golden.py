@@ -22,8 +22,6 @@ from kokoro_tvm.builder.stages.base import (
 from kokoro_tvm.recipe import Recipe
 from kokoro_tvm.targets import find_runner
 
-__all__ = ["declare", "run"]
-
 
 def declare(place: Place, recipe: Recipe, parts: Files) -> Stage:
     """Declare the stage. The utterance is the model's shortest.

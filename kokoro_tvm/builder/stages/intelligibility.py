@@ -12,8 +12,6 @@ from kokoro_tvm.builder.stages.base import Place, gate_facts, log, output_group,
 from kokoro_tvm.common.digests import file_sha256
 from kokoro_tvm.recipe import Gates, Recipe
 
-__all__ = ["declare", "run"]
-
 _SENTENCES = Path(__file__).parents[2] / "validation" / "measure" / "harvard.json"
 _RECOGNISER = "moonshine-voice"
 
@@ -53,7 +51,7 @@ def run(out: Path, inputs: Inputs, *, gates: dict[str, Any]) -> None:
     judged, recogniser = Gates.model_validate(gates, strict=False), open_recogniser()
     checkpoint = inputs.folder("checkpoint")
     model = load_config(checkpoint), load_state(checkpoint)
-    heard = listen(inputs.folder("bundle"), *model, recogniser, threads=threads(), progress=log)
-    report = validate_intelligibility(heard, limits_of(judged, "intelligibility"), judged.enforce)
+    transcripts = listen(inputs.folder("bundle"), *model, recogniser, threads=threads(), progress=log)
+    report = validate_intelligibility(transcripts, limits_of(judged, "intelligibility"), judged.enforce)
     write_report(report, out / "intelligibility.json")
     report.require()

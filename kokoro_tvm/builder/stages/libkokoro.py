@@ -23,8 +23,6 @@ from kokoro_tvm.native.toolchains.zig import ZigC
 from kokoro_tvm.recipe import Recipe
 from kokoro_tvm.targets import target_kind, tools_for
 
-__all__ = ["compiler_of", "declare", "run", "source_facts"]
-
 ABBREVIATIONS = libkokoro.FOLDER.parents[1] / "runtime" / "text" / "abbreviations.json"
 
 

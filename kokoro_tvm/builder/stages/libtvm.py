@@ -19,8 +19,6 @@ from kokoro_tvm.native.toolchains.cc import CCompiler
 from kokoro_tvm.native.toolchains.zig import ZIG
 from kokoro_tvm.targets import CompiledLibrary
 
-__all__ = ["declare", "run"]
-
 _COMPILER_GB = 0.5  # memory of g++ for the largest source
 
 

@@ -17,13 +17,12 @@ from kokoro_tvm.recipe import ArtifactSpec, LayerChoice, Recipe, choose_layers
 if TYPE_CHECKING:
     from kokoro_tvm.compiler.lower import LoweredModule
 
-__all__ = ["declare", "lower_program", "lowering_parameters", "lowering_settings", "run"]
-
 
 def declare(place: Place, recipe: Recipe, spec: ArtifactSpec, export: Stage, machine: Stage) -> Stage:
     """Declare the stage."""
 
     def facts() -> dict[str, Any]:
+        """Return the facts of the stage: versions, and the schedule if there is one."""
         schedule = {layer: str(choice) for layer, choice in _schedule(recipe, spec, machine).items()}
         return {
             "project": __version__,
@@ -87,6 +86,7 @@ def run(
     count = 0
 
     def dump(name: str, module: Any) -> None:
+        """Log a pass, and write the module after it if `dump_ir` is set."""
         nonlocal count
         if dump_ir is not None:
             write(Path(dump_ir, f"{count:02d}-{name}.py"), module.script(show_meta=True))

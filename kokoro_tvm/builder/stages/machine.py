@@ -13,8 +13,6 @@ from kokoro_tvm.common.spec import TargetSpec
 from kokoro_tvm.recipe import Recipe
 from kokoro_tvm.targets import target_kind
 
-__all__ = ["declare", "run"]
-
 
 def declare(place: Place, recipe: Recipe, spec: TargetSpec, artifact: str = "") -> Stage:
     """Declare the stage. `spec`: the recipe's target, or its host, which is then the artifact."""

@@ -19,8 +19,6 @@ from kokoro_tvm.common.constants import SAMPLE_RATE, STORAGE_STEPS
 from kokoro_tvm.model.signatures import LENGTH, Signature, samples_per_frame, signatures
 from kokoro_tvm.runtime.bundle.manifest import SCHEMA, Bundle, Component, EntryPoint, FileRef, Library, Port
 
-__all__ = ["describe", "open_loose_bundle"]
-
 
 def describe(
     inputs: Inputs,
@@ -128,6 +126,7 @@ class _Parts:
         return {name: self._component(table[name]) for name in self._inputs.group("parameters")}
 
     def _component(self, signature: Signature) -> dict[str, Any]:
+        """Return the entry of a component."""
         name = signature.component
         parameters = read_json(self._inputs[f"parameters/{name}"])
         eager = bool(self._machine["features"].get("eager_memory", False))  # false features are left out
@@ -151,10 +150,12 @@ class _Parts:
         }
 
     def _buckets(self, component: str) -> list[int]:
+        """Return the buckets of a component in ascending order."""
         artifacts = (artifact.rpartition("-") for artifact in self._inputs.group("libraries"))
         return sorted(int(bucket) for owner, _, bucket in artifacts if owner == component)
 
     def _entry(self, signature: Signature) -> dict[str, Any]:
+        """Return name and inputs of a function."""
         inputs = (*signature.inputs, LENGTH) if self._length == "masked" else signature.inputs
         ports = [asdict(t) for t in inputs]
         # The pass `narrow` has narrowed the integer inputs of GPU kernels.
@@ -167,6 +168,7 @@ def _component(name: str, entry: Mapping[str, Any], files: Mapping[str, FileRef]
     """Return the component of an entry of the manifest."""
 
     def file(of: Mapping[str, Any] | None) -> FileRef | None:
+        """Return the file of an entry; None if there is none."""
         return files[of["file"]] if of else None
 
     seeded = entry["seeded"]
@@ -174,18 +176,19 @@ def _component(name: str, entry: Mapping[str, Any], files: Mapping[str, FileRef]
         name=name,
         axis=entry["axis"],
         function=entry["function"],
-        inputs=_ports(entry["inputs"]),
-        outputs=_ports(entry["outputs"]),
-        parameters=_ports(entry["parameters"]),
+        inputs=_parse_ports(entry["inputs"]),
+        outputs=_parse_ports(entry["outputs"]),
+        parameters=_parse_ports(entry["parameters"]),
         weights=files[entry["weights"]["file"]],
         libraries=tuple(
             Library(e["bucket"], files[e["file"]], file(e["kernels"]), file(e["machine_code"]))
             for e in entry["libraries"]
         ),
         storage_step=entry["storage_step"],
-        seeded=EntryPoint(seeded["function"], _ports(seeded["inputs"])) if seeded else None,
+        seeded=EntryPoint(seeded["function"], _parse_ports(seeded["inputs"])) if seeded else None,
     )
 
 
-def _ports(entries: Sequence[Mapping[str, Any]]) -> tuple[Port, ...]:
+def _parse_ports(entries: Sequence[Mapping[str, Any]]) -> tuple[Port, ...]:
+    """Return the inputs or outputs of a function from the manifest's entries."""
     return tuple(Port(e["name"], e["dtype"], tuple(e["shape"])) for e in entries)

@@ -13,8 +13,6 @@ from kokoro_tvm.builder.stages.base import COMPILER, Place, read_json
 from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.recipe import Recipe
 
-__all__ = ["declare", "run"]
-
 
 def declare(
     place: Place, recipe: Recipe, component: str, lowered: Sequence[Stage], checkpoint: Stage
@@ -59,7 +57,7 @@ def run(out: Path, inputs: Inputs, *, component: str, bits: dict[str, int]) -> N
     from kokoro_tvm.model.patches.weight_norm import fold_weight_norm
 
     lists = [read_json(path) for path in inputs.group("parameters").values()]
-    layouts = [_layout(parameters) for parameters in lists]
+    layouts = [_describe_layout(parameters) for parameters in lists]
     if any(layout != layouts[0] for layout in layouts):
         buckets = ", ".join(inputs.group("parameters"))
         raise BuildError(f"the buckets pack weights differently and could not share them: {buckets}")
@@ -71,14 +69,15 @@ def run(out: Path, inputs: Inputs, *, component: str, bits: dict[str, int]) -> N
     pack_weights(parameters, state, out / f"{component}.safetensors", bits)
 
 
-def _layout(parameters: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+def _describe_layout(parameters: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+    """Return what must agree between buckets: name, dtype, shape and packing of each weight."""
     return [
         (name, p["dtype"], p["shape"], (packing or {}).get("name"))
         for p in parameters
-        for name, packing in _parts(p)
+        for name, packing in _list_parts(p)
     ]
 
 
-def _parts(parameter: dict[str, Any]) -> list[Any]:
+def _list_parts(parameter: dict[str, Any]) -> list[Any]:
     """Return name and packing (or None) of each weight of a parameter."""
     return parameter.get("parts") or [(parameter["name"], parameter["packing"])]

@@ -13,8 +13,6 @@ from kokoro_tvm.common.digests import file_sha256
 from kokoro_tvm.recipe import Gates, Recipe
 from kokoro_tvm.validation.reference.phonemes import SENTENCES
 
-__all__ = ["declare", "run"]
-
 _REFERENCE = ("misaki", "spacy", "num2words", "phonemizer-fork", "espeakng-loader")
 _ENGLISH = {"American English": False, "British English": True}
 

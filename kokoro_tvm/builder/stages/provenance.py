@@ -14,8 +14,6 @@ from urllib.parse import quote
 from kokoro_tvm import __version__
 from kokoro_tvm.recipe import Recipe
 
-__all__ = ["gate_values", "parameters", "resource", "statement"]
-
 # The fields of a recipe that decide about a bundle's files. Gates and time limits do not.
 _PARAMETERS = (
     "name", "model", "target", "precision", "length", "buckets", "components", "passes", "pass_context",
@@ -112,6 +110,6 @@ def statement(
 
 
 def resource(name: str, sha256: str, annotations: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Return an in-toto resource descriptor of a file."""
+    """Return an in-toto resource descriptor of a file. Without `annotations`, it has none."""
     extra = {} if annotations is None else {"annotations": dict(annotations)}
     return {"name": name, "digest": {"sha256": sha256}, **extra}

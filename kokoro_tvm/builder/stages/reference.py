@@ -12,9 +12,6 @@ from kokoro_tvm.builder.engine.versions import TORCH, versions
 from kokoro_tvm.builder.stages.base import COMPILER, Place, log, output_group
 from kokoro_tvm.recipe import UtteranceSpec
 
-__all__ = ["declare", "run"]
-
-
 _NICENESS = 10  # of 19: hello.wav does not wait for the references
 
 

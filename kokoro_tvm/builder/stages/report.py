@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from kokoro_tvm.targets.runners import Runner
     from kokoro_tvm.validation.report import SpokenUtterance
 
-__all__ = ["declare", "run"]
-
 _TEMPLATE = Path(__file__).parents[2] / "validation" / "report" / "templates" / "report.html.jinja"
 
 
@@ -60,6 +58,7 @@ def declare(
     """
 
     def describe_stages() -> list[dict[str, Any]]:
+        """Return the stages' times and outputs for the page."""
         records = {stage.name: stage.record() for stage in stages}
         return [
             {
@@ -117,9 +116,9 @@ def run(
     if runner is None:
         log(f"nothing is synthesized: {reason}")
     else:
-        utterances, longer = _speak(runner, inputs)
+        utterances, longer = _synthesize_all(runner, inputs)
     folder = inputs.folder("bundle")
-    built = [
+    rows = [
         BuiltStage(**stage, log=log_file if (folder / log_file).is_file() else "")
         for stage, log_file in zip(stages, logs, strict=True)
     ]
@@ -129,7 +128,7 @@ def run(
         speech=read_json(inputs["speech"]),
         utterances=utterances,
         longer=longer,
-        stages=built,
+        stages=rows,
         machine={
             **target_kind(target["kind"]).show(Machine.from_json(read_json(inputs["machine"]))),
             "gates": f"run by {runner.version()}" if runner else f"not run: {reason}",
@@ -138,7 +137,7 @@ def run(
     log(f"{write_page(facts, out / 'report.html').stat().st_size:,} bytes")
 
 
-def _speak(runner: Runner, inputs: Inputs) -> tuple[list[SpokenUtterance], list[str]]:
+def _synthesize_all(runner: Runner, inputs: Inputs) -> tuple[list[SpokenUtterance], list[str]]:
     """Synthesize the utterances that fit the bundle's buckets, and return the names of the others."""
     from kokoro_tvm.runtime import TooLongError, read_bundle
     from kokoro_tvm.validation.measure.engine import TvmEngine, run_chain

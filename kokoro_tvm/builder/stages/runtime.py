@@ -15,8 +15,6 @@ from kokoro_tvm.builder.engine.versions import TVM, versions
 from kokoro_tvm.builder.stages.base import Place, log, write_json
 from kokoro_tvm.targets import PinnedLibrary, RuntimeLibrary
 
-__all__ = ["declare", "libraries_of", "run"]
-
 _YIELD = "runtime.json"
 
 
@@ -78,6 +76,10 @@ def run(
 
 
 def _fetch(library: PinnedLibrary, out: Path, work: Path) -> None:
+    """Download a wheel into `work`, and extract the library to `out`.
+
+    Raises BuildError for another digest.
+    """
     from kokoro_tvm.model.pins import check_sha256
     from kokoro_tvm.model.sources.wheel import download_wheel, extract
 

@@ -20,8 +20,6 @@ from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.recipe import Recipe
 from kokoro_tvm.targets import find_runner
 
-__all__ = ["declare", "run"]
-
 
 def declare(place: Place, recipe: Recipe, parts: Files) -> Stage:
     """Declare the stage. It speaks the first utterance that the gates judge.

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from kokoro_tvm.targets.runners.program import ProgramOutput, SpeakProgram
     from kokoro_tvm.validation.reference.reference import Reference
 
-__all__ = ["declare", "run"]
-
 
 def declare(place: Place, recipe: Recipe, bundle: Stage, reference: Stage, runner: Files) -> Stage:
     """Declare the stage. `runner`: the group of that name (`kokoro_tvm.builder.stages.base`)."""
@@ -101,7 +99,7 @@ def run(out: Path, inputs: Inputs, *, target: dict[str, Any], gates: dict[str, A
             fitting.append(reference)
         else:
             longer.append(UtteranceReport(reference.name, reference.frames, reason=LONGER))
-    program = _program(runner, tts.bundle, runner_libraries(inputs))
+    program = _open_program(runner, tts.bundle, runner_libraries(inputs))
     from_c = partial(_speak, program) if program else None
     report = validate_speech(lambda r: speeches[r.name], fitting, judged, from_c=from_c)
     if program:
@@ -109,19 +107,20 @@ def run(out: Path, inputs: Inputs, *, target: dict[str, Any], gates: dict[str, A
         read = validate_text(tts, program, decode=target["emulate"] is None)
         report = replace(report, overall=(*report.overall, *read))
     texts = []
-    # The code that divides and joins is the same on every machine, and emulators are slow.
-    if runner is LOCAL:
-        for text in choose_texts(fitting):
+    for text in choose_texts(fitting):
+        # The code that divides and joins is the same on every machine, and emulators are slow.
+        if runner is LOCAL:
             log(f"saying a {text.name}")
             texts.append(judge_text(tts, text))
-    else:
-        log(f"texts of several pieces: not run, because {runner} runs the code and not this machine itself")
+        else:
+            reason = f"{runner.version()} runs the code, not this machine itself"
+            texts.append(UtteranceReport(text.name, text.frames, reason=reason))
     report = replace(report, utterances=(*report.utterances, *texts, *longer), runner=runner.version())
     write_report(report, out / "speech.json")
     report.require()
 
 
-def _program(runner: Runner, bundle: Bundle, libraries: Sequence[Path]) -> SpeakProgram | None:
+def _open_program(runner: Runner, bundle: Bundle, libraries: Sequence[Path]) -> SpeakProgram | None:
     """Return the program `speak`, or None if the bundle has none.
 
     Args:
@@ -134,15 +133,19 @@ def _program(runner: Runner, bundle: Bundle, libraries: Sequence[Path]) -> Speak
     from kokoro_tvm.targets.runners.program import SpeakProgram
 
     def start(program: Path) -> Start:
+        """Return how the runner starts the program. Raises BuildError if it cannot."""
         process = runner.start(program, libraries)
         if process is None:
-            raise BuildError(f"{runner} runs no programs: leave `runtime: {{c: true}}` out of the recipe")
+            raise BuildError(
+                f"{runner.version()} runs no programs: leave `runtime: {{c: true}}` out of the recipe"
+            )
         return process
 
     return SpeakProgram(bundle.root, [file.path for file in bundle.libkokoro], start, threads())
 
 
 def _speak(program: SpeakProgram, reference: Reference) -> ProgramOutput:
+    """Synthesize a reference by the C program."""
     log(f"saying {reference.name} from C")
     noise = reference.noise()[0] if reference.piece else None
     about = reference.tokens[0], reference.voice, reference.speed

@@ -11,8 +11,6 @@ from kokoro_tvm.builder.stages.libkokoro import source_facts
 from kokoro_tvm.native.libkokoro import compile_text, text_sources
 from kokoro_tvm.native.toolchains.zig import WASI
 
-__all__ = ["declare", "run"]
-
 
 def declare(place: Place) -> Stage:
     """Declare the stage."""

@@ -21,8 +21,6 @@ from kokoro_tvm.builder.stages.base import (
 from kokoro_tvm.recipe import ArtifactSpec, Gates, Recipe
 from kokoro_tvm.targets import find_runner
 
-__all__ = ["declare", "run"]
-
 
 def declare(place: Place, recipe: Recipe, spec: ArtifactSpec, parts: Files, reference: Stage) -> Stage:
     """Declare the stage.
@@ -83,6 +81,7 @@ def run(
         session = runner.session(bundle, threads(), runner_libraries(inputs))
 
         def call(entry: str, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+            """Run an entry of the component on arrays by name; return its outputs by name."""
             ports = [port for port in bundle.entry(entry).inputs if port.name != "length"]
             valid = arrays[ports[0].name].shape[-1]
             outputs = session.run(entry, valid, *(arrays[port.name] for port in ports))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import typer
-
 from kokoro_tvm.builder.engine.cache import Cache
+from kokoro_tvm.cli._output import note
 
 __all__ = ["shared_cache"]
 
@@ -15,4 +14,4 @@ def shared_cache() -> Cache | None:
     Raises:
         InputError: The cache cannot be used.
     """
-    return Cache.from_environment(lambda note: typer.echo(note, err=True))
+    return Cache.from_environment(note)

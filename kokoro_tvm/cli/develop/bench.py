@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from kokoro_tvm.cli._output import RootOption, check_file, console, progress
+from kokoro_tvm.cli._output import JsonOption, RootOption, check_file, console, note, print_json
 from kokoro_tvm.cli._speech import ThreadsOption
 
 if TYPE_CHECKING:
@@ -56,10 +56,11 @@ def bench(
     ] = 5,
     cold: Annotated[int, typer.Option("--cold", min=0, help="Number of cold starts of every system.")] = 3,
     threads: ThreadsOption = None,
-    json: Annotated[
+    json: JsonOption = False,
+    json_file: Annotated[
         Path | None,
         typer.Option(
-            "--json",
+            "--json-file",
             metavar="FILE",
             help="Write the result to this file, and a chart to the file with the suffix .png.",
             show_default="ROOT/artifacts/bench.json, with `--isa avx2` bench-avx2.json",
@@ -80,7 +81,7 @@ def bench(
     from kokoro_tvm.tools.bench.texts import TEXTS, choose_texts
 
     artifacts, name = root / "artifacts", "bench" if isa is None else f"bench-{isa}"
-    table = json or artifacts / f"{name}.json"
+    table = json_file or artifacts / f"{name}.json"
     picture = table.with_suffix(".png")
     # Refuse wrong arguments before anything that takes time.
     texts, names = choose_texts(_split(text)), _split(against)
@@ -91,8 +92,8 @@ def bench(
     check_file(table, picture)
     if not can_draw():
         install = "`pip install '.[lab]'` in the repository"
-        progress(f"note: {picture} will not be drawn without matplotlib: run {install}")
-    models = PeerModels(artifacts, root / "recipes", opened[0].model, progress)
+        note(f"note: {picture} will not be drawn without matplotlib: run {install}")
+    models = PeerModels(artifacts, root / "recipes", opened[0].model, note)
     systems = [*bundle_systems(opened, count), *(peer_system(peer, models, count, isa) for peer in peers)]
     utterances = {text.name: build_utterances(text, opened[0]) for text in texts}
     (hello,) = build_utterances(TEXTS[0], opened[0])
@@ -104,23 +105,25 @@ def bench(
         result.write(table)
 
     try:
-        save(measure(plan, progress, save))
+        save(measure(plan, note, save))
     finally:  # also after an interruption
         for result in latest:
-            _show(result, table, picture)
+            _show(result, table, picture, json)
     _check_bundles(latest[-1])
 
 
-def _show(result: Result, table: Path, picture: Path) -> None:
+def _show(result: Result, table: Path, picture: Path, json: bool) -> None:
     """Print a result that was written to `table`, and draw it."""
     from kokoro_tvm.tools.bench.chart import can_draw, draw_chart
     from kokoro_tvm.tools.bench.table import print_result
 
-    print_result(result, console())
-    typer.echo(f"{table}")
+    print_result(result, console(json=json))
+    if json:
+        print_json(result.model_dump(mode="json"))
+    note(f"{table}", err=json)
     if can_draw():
         draw_chart(picture, result)
-        typer.echo(f"{picture}")
+        note(f"{picture}", err=json)
 
 
 def _split(text: str | None) -> list[str] | None:

@@ -8,9 +8,7 @@ from typing import Annotated
 
 import typer
 
-from kokoro_tvm.cli._output import RootOption
-
-__all__ = ["build", "run_tasks"]
+from kokoro_tvm.cli._output import JobsOption, RootOption, is_quiet, is_verbose
 
 
 def build(
@@ -21,16 +19,7 @@ def build(
             show_default="cpu",
         ),
     ] = None,
-    jobs: Annotated[
-        int | None,
-        typer.Option(
-            "-n",
-            "--jobs",
-            min=1,
-            help="Number of stages to run at the same time.",
-            show_default="one more than the cores, at most 5",
-        ),
-    ] = None,
+    jobs: JobsOption = None,
     dump_ir: Annotated[
         Path | None,
         typer.Option(
@@ -96,7 +85,7 @@ def run_tasks(
     jobs: int | None,
     root: Path,
     scheduler: str | None = None,
-    tried: tuple[str, Sequence[str]] | None = None,
+    override_build: tuple[str, Sequence[str]] | None = None,
     force: Sequence[str] = (),
 ) -> None:
     """Run tasks with doit, and exit with the status of the first error, which doit prints.
@@ -106,7 +95,7 @@ def run_tasks(
         jobs: Number of stages that run at the same time; None: as `doit` chooses.
         root: Folder with `recipes/` and `artifacts/`.
         scheduler: Address of a Dask cluster that builds the tasks first; this machine then restores them.
-        tried: A recipe and its overrides, whose tasks are the only ones.
+        override_build: A recipe and its overrides, whose tasks are the only ones.
         force: Stages that run even if they are current.
     """
     from doit.cmd_base import ModuleTaskLoader
@@ -114,10 +103,9 @@ def run_tasks(
 
     from kokoro_tvm.builder.engine.reporter import make_reporter
     from kokoro_tvm.builder.tasks import doit_config, recipe_tasks
-    from kokoro_tvm.common.errors import BuildError, KokoroTvmError
 
-    reporter = make_reporter()
-    graph = list(recipe_tasks(root, reporter, tried=tried, force=force))
+    reporter = make_reporter(quiet=is_quiet(), verbose=is_verbose())
+    graph = list(recipe_tasks(root, reporter, override_build=override_build, force=force))
     names = [task["basename"] for task in graph]
     _check_names(tasks, names)
     _check_names(force, [name for name in names if "." in name])
@@ -128,11 +116,10 @@ def run_tasks(
         build_on_cluster(scheduler, tasks, dependencies, root, reporter.report_remote)
     config = doit_config(reporter)
     loader = ModuleTaskLoader({"DOIT_CONFIG": config, "task_recipes": lambda: (task for task in graph)})
-    parallel = [] if jobs is None else ["-n", str(jobs)]
-    status = DoitMain(loader, config_filenames=()).run(["run", *parallel, *tasks])
-    if status != 0:
-        first = next(iter(reporter.failures.values()), None)
-        raise typer.Exit(first.exit_code if isinstance(first, KokoroTvmError) else BuildError.exit_code)
+    reporter.workers = jobs or reporter.workers
+    words = ["run", "-n", str(reporter.workers), *tasks]
+    if status := reporter.exit_status(DoitMain(loader, config_filenames=()).run(words)):
+        raise typer.Exit(status)
 
 
 def _build_try(recipe: str, overrides: list[str], jobs: int | None, root: Path) -> None:
@@ -145,18 +132,15 @@ def _build_try(recipe: str, overrides: list[str], jobs: int | None, root: Path) 
         f"{recipe} with {', '.join(overrides)} is built as {name}, in {root / 'artifacts' / name}. "
         f"No recipe has these values: to keep them, write one that extends {recipe}."
     )
-    run_tasks([name], jobs, root, tried=(recipe, overrides))
+    run_tasks([name], jobs, root, override_build=(recipe, overrides))
 
 
 def _check_names(tasks: Sequence[str], valid: list[str]) -> None:
-    from kokoro_tvm.common.errors import RecipeError
-    from kokoro_tvm.common.words import hint, nearest
+    from kokoro_tvm.builder.tasks import no_such_task
 
     for task in tasks:
         if task not in valid:
-            near = nearest(task, valid)
-            choices = [near] if near else [name for name in valid if "." not in name]
-            raise RecipeError(f"there is no task `{task}`{hint(task, choices)}")
+            raise no_such_task(task, valid)
 
 
 def _find_task(word: str, root: Path) -> str:

@@ -1,4 +1,4 @@
-"""kokoro-tvm doctor: checks whether this machine has what a build needs."""
+"""kokoro-tvm doctor: says whether recipes can be built on this machine, and what is missing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kokoro_tvm.cli._output import JsonOption, RootOption
+from kokoro_tvm.cli._output import JsonOption, RootOption, spinner
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -18,12 +18,16 @@ if TYPE_CHECKING:
 __all__ = ["doctor", "table"]
 
 _STYLES = {"fine": "green", "note": "yellow", "wrong": "bold red"}
+_RECIPE = "recipe "
 
 
 def doctor(
     recipes: Annotated[
-        list[str] | None, typer.Argument(help="Names of recipes, for --packages.", show_default="all")
+        list[str] | None, typer.Argument(help="Names of recipes to build.", show_default="cpu")
     ] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Check all recipes, extras and languages.")
+    ] = False,
     packages: Annotated[
         bool,
         typer.Option("--packages", help="Only print the Debian packages that the recipes need, one a line."),
@@ -31,7 +35,7 @@ def doctor(
     json: JsonOption = False,
     root: RootOption = Path(),
 ) -> None:
-    """Check whether this machine has what a build needs.
+    """Say whether a recipe can be built here, and what is missing.
 
     Checks versions, compilers, linkers, processor, memory and disk, and prints what to do. The exit status is
     1 if something is wrong.
@@ -44,27 +48,36 @@ def doctor(
     from kokoro_tvm.common.errors import InputError
     from kokoro_tvm.recipe import list_recipes, load_recipe
 
+    if everything and recipes:
+        raise InputError("--all checks all recipes. Leave out their names.")
     if packages:
         names = recipes or list_recipes(root / "recipes")
         for package in debian_packages(load_recipe(name, root / "recipes") for name in names):
             typer.echo(package)
         return
-    if recipes:
-        raise InputError("Names of recipes need --packages; `kokoro-tvm doctor` checks all recipes.")
-    findings = examine(root)
-    wrong, notes = (sum(finding.verdict == verdict for finding in findings) for verdict in ("wrong", "note"))
+    with spinner("checking this machine"):
+        findings = examine(root, None if everything else recipes or ["cpu"])
     if json:
         print_json([asdict(finding) for finding in findings])
     else:
         out = console(markup=False)
-        out.print(table(findings), "")
-        remark = f", {notes} of them with a note" if notes else ""
-        out.print(
-            f"{wrong} of {len(findings)} checks failed: a build would fail."
-            if wrong
-            else f"All {len(findings)} checks passed{remark}."
-        )
-    raise typer.Exit(int(wrong > 0))
+        out.print(table([f for f in findings if everything or not f.about.startswith(_RECIPE)]), "")
+        for line in summarize(findings, everything):
+            out.print(line, soft_wrap=True)
+    raise typer.Exit(int(any(finding.verdict == "wrong" for finding in findings)))
+
+
+def summarize(findings: Sequence[Finding], everything: bool) -> list[str]:
+    """Return what can be built here, and what a build of the others lacks."""
+    wrong = [f.about for f in findings if f.verdict == "wrong" and not f.about.startswith(_RECIPE)]
+    recipes = [finding for finding in findings if finding.about.startswith(_RECIPE)]
+    if everything:
+        count = sum(" can be built " in f" {recipe.message} " for recipe in recipes)
+        lines = [f"{count} of {len(recipes)} recipes can be built here."]
+    else:
+        lines = [f"{recipe.about.removeprefix(_RECIPE)} {recipe.message}." for recipe in recipes]
+        lines.append("For other recipes and extras: kokoro-tvm doctor --all")
+    return [f"To mend first: {', '.join(wrong)}.", *lines] if wrong else lines
 
 
 def table(findings: Sequence[Finding]) -> Table:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from kokoro_tvm.cli._output import JsonOption, RootOption
+from kokoro_tvm.cli._output import JsonOption, RootOption, spinner
 from kokoro_tvm.common.invocation import localize
 
 __all__ = ["explain"]
@@ -29,8 +29,9 @@ def explain(
     from kokoro_tvm.cli._output import print_json
     from kokoro_tvm.cli.develop._cache import shared_cache
 
-    selection = Project.open(root, cache=shared_cache()).find(what)
-    explanation = explain_stages(what, selection.stages, selection.graph.stages())
+    with spinner("reading the store"):
+        selection = Project.open(root, cache=shared_cache()).find(what)
+        explanation = explain_stages(what, selection.stages, selection.graph.stages())
     if json:
         print_json(explanation.to_json())
         return

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from kokoro_tvm.cli._output import RootOption
+from kokoro_tvm.cli._output import RootOption, note
 
 __all__ = ["graph"]
 
@@ -37,4 +37,4 @@ def graph(
         typer.echo(draw(nodes), nl=False)
         return
     write_text(output, draw(nodes))
-    typer.echo(f"{output}: {len(nodes)} stages", err=is_stream(output))
+    note(f"{output}: {len(nodes)} stages", err=is_stream(output))

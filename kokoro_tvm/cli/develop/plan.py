@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kokoro_tvm.cli._output import JsonOption, RootOption, grid
+from kokoro_tvm.cli._output import JobsOption, JsonOption, RootOption, grid, spinner
 
 if TYPE_CHECKING:
     from kokoro_tvm.builder.diagnostics.plan import PlanStep
@@ -18,23 +18,27 @@ __all__ = ["plan", "summarize"]
 
 def plan(
     recipes: Annotated[list[str] | None, typer.Argument(help="Names of recipes.", show_default="cpu")] = None,
+    jobs: JobsOption = None,
     json: JsonOption = False,
     root: RootOption = Path(),
 ) -> None:
     """Show which stages a build would run, and for how long.
 
-    A time is the median of a stage's last 5 runs on this machine. Sums count one stage after the other.
+    A time is the median of a stage's last 5 runs on this machine. The time of the build is simulated with as
+    many stages at a time as `build` and `doit` run.
     """
     from rich.text import Text
 
     from kokoro_tvm.builder.diagnostics.plan import plan_build
+    from kokoro_tvm.builder.engine.resources import usable_processes
     from kokoro_tvm.builder.project import Project
     from kokoro_tvm.cli._output import console, print_json
     from kokoro_tvm.cli.develop._cache import shared_cache
 
     project = Project.open(root, cache=shared_cache())
-    graphs = [project.graph(name) for name in recipes or ["cpu"]]
-    steps = plan_build(stage for graph in graphs for stage in graph.stages())
+    with spinner("reading the store"):
+        graphs = [project.graph(name) for name in recipes or ["cpu"]]
+        steps = plan_build(stage for graph in graphs for stage in graph.stages())
     if json:
         print_json([step.to_json() for step in steps])
         return
@@ -46,7 +50,7 @@ def plan(
             table.add_row(Text(step.stage.name), step.action, time, Text(_why(step), "dim"))
     if table.rows:
         out.print(table, "")
-    for line in summarize(steps):
+    for line in summarize(steps, jobs or usable_processes()):
         out.print(line, soft_wrap=True)
 
 
@@ -73,24 +77,23 @@ def _why(step: PlanStep) -> str:
     return "never built" if state.kind == "missing" else state.kind
 
 
-def summarize(steps: Sequence[PlanStep]) -> list[str]:
-    """Return the totals as sentences."""
+def summarize(steps: Sequence[PlanStep], workers: int) -> list[str]:
+    """Return the totals as sentences. workers: number of stages that run at the same time."""
     groups: dict[str, list[PlanStep]] = {action: [] for action in ("run", "restore", "perhaps", "fail")}
     for step in steps:
         groups.setdefault(step.action, []).append(step)
     run, restore, perhaps, fail = (groups[action] for action in ("run", "restore", "perhaps", "fail"))
     if not (run or restore or perhaps or fail):
-        return [f"Nothing to do: all {len(steps)} stages are current."]
-    lines = [f"{_stages(run, 'runs', 'run')}{_total(run)}."]
+        return [f"Nothing to do: all {len(steps)} stages are up to date."]
+    lines = [f"{_stages(run, 'runs', 'run')}{_total(run, workers)}."]
     if fail:
         lines.append(f"{_stages(fail, 'cannot', 'cannot')} run here, and neither can what comes after:")
         lines += dict.fromkeys(step.state.problem for step in fail)
     if restore:
         lines.append(f"{_stages(restore, 'is', 'are')} restored from the store.")
     if perhaps:
-        lines.append(
-            f"{_stages(perhaps, 'may', 'may')} have to run after that{_total([*run, *perhaps])} in all."
-        )
+        total = _total([*run, *perhaps], workers)
+        lines.append(f"{_stages(perhaps, 'may', 'may')} have to run after that{total} in all.")
     return lines
 
 
@@ -98,13 +101,15 @@ def _stages(steps: Sequence[PlanStep], verb: str, plural: str) -> str:
     return f"1 stage {verb}" if len(steps) == 1 else f"{len(steps)} stages {plural}"
 
 
-def _total(steps: Sequence[PlanStep]) -> str:
-    durations = [step.seconds for step in steps if step.seconds is not None]
+def _total(steps: Sequence[PlanStep], workers: int) -> str:
+    from kokoro_tvm.builder.diagnostics.forecast import Forecast
+
+    unknown = sum(step.seconds is None for step in steps)
     if not steps:
         return ""
-    if not durations:
+    if unknown == len(steps):
         return ", duration unknown: never built here"
-    unknown = len(steps) - len(durations)
-    return f", about {_format_seconds(sum(durations))}" + (
+    seconds = _format_seconds(Forecast(steps, workers).seconds())
+    return f", about {seconds} with {workers} at a time" + (
         f", and {unknown} of unknown duration" if unknown else ""
     )

@@ -9,16 +9,19 @@ import typer
 
 from kokoro_tvm.cli._output import (
     JsonFileOption,
+    JsonOption,
     RootOption,
     check_file,
     console,
-    progress,
+    note,
     table,
     write_json,
 )
 from kokoro_tvm.cli._speech import ThreadsOption
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from kokoro_tvm.builder.graph import RecipeGraph
     from kokoro_tvm.recipe import ArtifactSpec
     from kokoro_tvm.tools.lab.probe.compare import Summary
@@ -72,6 +75,7 @@ def probe(
             "--utterance", help="Utterance of the recipe to use as input.", show_default="the first"
         ),
     ] = None,
+    json: JsonOption = False,
     json_file: JsonFileOption = None,
     threads: ThreadsOption = None,
     root: RootOption = Path(),
@@ -103,11 +107,11 @@ def probe(
 
     count = choose_threads(threads)
     torch.set_num_threads(count)
-    result = Probe(subject, _TOLERANCES[graph.recipe.precision], count, progress).run(
+    result = Probe(subject, _TOLERANCES[graph.recipe.precision], count, note).run(
         f"{graph.recipe.name}/{spec.id}", values, reference.inputs(spec.component), operation is not None
     )
-    _show(result)
-    write_json(json_file, result.to_json() | {"utterance": reference.name})
+    _show(result, console(json=json))
+    write_json(json_file, result.to_json() | {"utterance": reference.name}, json)
     result.require()
 
 
@@ -136,7 +140,7 @@ def _compute_reference(graph: RecipeGraph, utterance: str | None, root: Path) ->
     missing = [stage.name for stage in (graph.checkpoint, graph.machine) if not stage.is_current()]
     if missing:
         run_tasks(missing, 1, root)
-    store = ReferenceStore(graph.checkpoint.folder, graph.reference.folder, progress)
+    store = ReferenceStore(graph.checkpoint.folder, graph.reference.folder, note)
     return store.references([spec])[0]
 
 
@@ -219,9 +223,8 @@ def _list_values(values: list[Value], subject: Subject) -> str:
     return "\n".join(lines)
 
 
-def _show(result: ProbeResult) -> None:
+def _show(result: ProbeResult, out: Console) -> None:
     """Print the errors of all values, and the statistics of the one that diverges."""
-    out = console()
     errors = table("value", ("finite", "error", "PyTorch's"), last="")
     for row in result.rows:
         cells = (_format_finite(row.tvm), f"{row.error:.1e}", f"{row.pytorch_error:.1e}")

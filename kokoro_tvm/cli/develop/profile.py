@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from kokoro_tvm.cli import _output
-from kokoro_tvm.cli._output import JsonFileOption, check_file, write_json
+from kokoro_tvm.cli._output import JsonFileOption, JsonOption, check_file, write_json
 from kokoro_tvm.cli._speech import (
     BUNDLE,
     BundleOption,
@@ -24,6 +24,7 @@ from kokoro_tvm.cli._speech import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from rich.console import Console
     from rich.table import Table
 
     from kokoro_tvm.runtime import Synthesizer
@@ -88,6 +89,7 @@ def profile(
             "operation over all components.",
         ),
     ] = "kernel",
+    json: JsonOption = False,
     json_file: JsonFileOption = None,
     trace: Annotated[
         Path | None,
@@ -121,11 +123,11 @@ def profile(
         parts = synthesizer.phonemize(text, voice) if text is not None else [phonemes or _SENTENCE]
         if against is not None:
             before = Synthesizer(against, threads=threads)
-            _compare(before, synthesizer, parts, voice, repeat, json_file)
+            _compare(before, synthesizer, parts, voice, repeat, json, json_file)
             return
         measured = _measure(synthesizer, parts, voice, repeat)
-    _show(measured, by)
-    write_json(json_file, _to_json(measured))
+    _show(measured, by, _output.console(json=json))
+    write_json(json_file, _to_json(measured), json)
     write_json(trace, trace_events(measured.calls))
 
 
@@ -135,19 +137,20 @@ def _compare(
     parts: list[str],
     voice: str | None,
     repeat: int,
+    json: bool,
     json_file: Path | None,
 ) -> None:
     """Print the kernels of a bundle beside those of an earlier one, and those that only one of them has."""
     from kokoro_tvm.tools.lab import regressions
 
     result, against = regressions.measure(before, now, parts, voice, repeat), before.bundle.root
-    console = _output.console()
+    console = _output.console(json=json)
     console.print(f"{now.bundle.root} beside {against}, {repeat} utterances each, in turns:", soft_wrap=True)
     console.print(comparison_table(result.kernels))
     if result.alone:
         console.print(f"Only one of them has: {'; '.join(map(str, result.alone))}.", soft_wrap=True)
     kernels = [asdict(row) | {"ratio": row.ratio, "slower": row.slower} for row in result.kernels]
-    write_json(json_file, {"kernels": kernels, "alone": [asdict(kind) for kind in result.alone]})
+    write_json(json_file, {"kernels": kernels, "alone": [asdict(kind) for kind in result.alone]}, json)
     result.require(against)
 
 
@@ -232,9 +235,8 @@ def _cells(usage: Usage) -> tuple[str, ...]:
     )
 
 
-def _show(profile: Profile, by: str) -> None:
+def _show(profile: Profile, by: str, console: Console) -> None:
     """Print the real-time factor, the table, and the cost of recording."""
-    console = _output.console()
     speed = profile.plain_seconds / profile.audio_seconds
     compiled = sum(call.seconds for call in profile.calls) / profile.repeat
     slower = profile.recorded_seconds / profile.plain_seconds - 1

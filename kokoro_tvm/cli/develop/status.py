@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kokoro_tvm.cli._output import JsonOption, RootOption, grid
+from kokoro_tvm.cli._output import JsonOption, RootOption, grid, spinner
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -38,7 +38,8 @@ def status(
     from kokoro_tvm.cli._output import console, print_json
 
     project = Project.open(root)
-    statuses = {name: collect_status(project.graph(name)) for name in recipes or project.recipes()}
+    with spinner("reading the store"):
+        statuses = {name: collect_status(project.graph(name)) for name in recipes or project.recipes()}
     if json:
         print_json({name: [asdict(row) for row in rows] for name, rows in statuses.items()})
         return

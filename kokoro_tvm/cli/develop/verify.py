@@ -75,7 +75,7 @@ def verify(
 def _rebuild(word: str, recipes: list[str] | None, everything: bool, json: bool, root: Path) -> None:
     from kokoro_tvm.builder.diagnostics.verify import rebuild
     from kokoro_tvm.builder.project import Project
-    from kokoro_tvm.cli._output import print_json
+    from kokoro_tvm.cli._output import note, print_json
     from kokoro_tvm.common.errors import BuildError, InputError
 
     if recipes or everything:
@@ -84,7 +84,7 @@ def _rebuild(word: str, recipes: list[str] | None, everything: bool, json: bool,
     if len(stages) != 1:
         raise InputError(f"{word} is a recipe; --rebuild takes one stage, such as {stages[0].name}")
     (stage,) = stages
-    differences = rebuild(stage, lambda elapsed: typer.echo(f"{stage.name}: {elapsed:.0f} s", err=True))
+    differences = rebuild(stage, lambda elapsed: note(f"{stage.name}: {elapsed:.0f} s"))
     if json:
         print_json({"stage": stage.name, "differences": differences})
     if differences:

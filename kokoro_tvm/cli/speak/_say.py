@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
+from kokoro_tvm.cli._output import progress_bar
 from kokoro_tvm.common.errors import InputError
 
 if TYPE_CHECKING:
@@ -122,7 +121,7 @@ class SpeechInput:
 def speak(stream: Stream, length: int, receivers: list[Receive]) -> SpeechOutput:
     """Pass the audio of every chunk to all receivers, and show the progress in `length` characters."""
     output = SpeechOutput()
-    with _show_progress(length) as show:
+    with progress_bar("speaking", length >= _LONG) as show:
         for chunk in stream:
             if chunk.rendered:
                 output.computed += chunk.audio.size
@@ -131,7 +130,7 @@ def speak(stream: Stream, length: int, receivers: list[Receive]) -> SpeechOutput
             output.timeline += chunk.timeline
             if chunk.piece.words:
                 output.starts.append((chunk.piece.words[0].start, chunk.start))
-                show(chunk.piece.words[-1].end)
+                show(chunk.piece.words[-1].end, length)
             output.samples = chunk.start + chunk.piece.samples(stream.plan.samples_per_frame)
     return output
 
@@ -177,16 +176,6 @@ def open_pipe(path: Path | None, sample_rate: int) -> Iterator[list[Receive]]:
 
     with open_stream(path) as stream:
         yield [begin_wav(stream, sample_rate)]
-
-
-@contextmanager
-def _show_progress(length: int) -> Iterator[Callable[[int], None]]:
-    """Show a progress bar for long texts if standard error is a terminal."""
-    if length < _LONG or not sys.stderr.isatty():
-        yield lambda place: None
-        return
-    with typer.progressbar(length=length, file=sys.stderr, label="speaking") as bar:
-        yield lambda place: bar.update(place - bar.pos)
 
 
 def _standard_input() -> str:

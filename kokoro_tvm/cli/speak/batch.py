@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kokoro_tvm.cli._output import note, progress_bar
 from kokoro_tvm.cli._speech import BUNDLE, BundleOption, ThreadsOption, without_blas_threads
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def batch(
         if scheduler is None:
             results = speak_here(job, utterances, min(workers, max(len(utterances), 1)))
         else:
-            results = speak_on_cluster(scheduler, job, utterances, lambda note: typer.echo(note, err=True))
+            results = speak_on_cluster(scheduler, job, utterances, note)
         _report(manifest, output, utterances, bad, results)
 
 
@@ -95,17 +95,18 @@ def _report(
 
     outcomes: list[UtteranceResult] = []
     began = time.perf_counter()
-    with typer.progressbar(results, length=len(utterances), file=sys.stderr, label="speaking") as bar:
-        for outcome in bar:
+    with progress_bar("speaking") as show:
+        for outcome in results:
             outcomes.append(outcome)
-            for note in outcome.notes:
-                typer.secho(f"note: {manifest}:{outcome.line}: {note}", err=True)
+            show(len(outcomes), len(utterances))
+            for text in outcome.notes:
+                note(f"note: {manifest}:{outcome.line}: {text}")
     elapsed = time.perf_counter() - began
     synthesized = [outcome for outcome in outcomes if outcome.status == "spoken"]
     seconds = sum(outcome.seconds for outcome in synthesized)
     present = sum(outcome.status == "present" for outcome in outcomes)
     line = f"{output}: {len(synthesized)} spoken, {seconds:.2f} s of speech in {elapsed:.2f} s"
-    typer.echo(f"{line}; {present} were there" if present else line)
+    note(f"{line}; {present} were there" if present else line, err=False)
     failed = [(outcome.line, outcome.message) for outcome in outcomes if outcome.status == "failed"]
     failed += [(fault.line, fault.message) for fault in bad]
     if failed:

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from kokoro_tvm.cli._output import note, progress_bar
+
 __all__ = ["pull"]
 
 
@@ -47,13 +49,9 @@ def pull(
     from kokoro_tvm.runtime.registry.trust import read_key
 
     place, key = parse_source(source), read_key(trust) if trust is not None else None
-    with typer.progressbar(length=0, label=f"{place}", file=typer.get_text_stream("stderr")) as bar:
-
-        def show(arrived: int, total: int) -> None:
-            bar.length = total
-            bar.update(arrived - bar.pos)
-
+    with progress_bar(f"pulling {place}") as show:
         pulled = pull_bundle(place, output, key, show)
-    typer.echo(f"{place}@sha256:{pulled.digest}: {pulled.trusted}", err=True)
-    shared = f", {decimal(pulled.shared)} were here" if pulled.shared else ""
-    typer.echo(f"{pulled.bundle.root}: {pulled.bundle.recipe}, {decimal(pulled.downloaded)} came{shared}")
+    note(f"{place}@sha256:{pulled.digest}: {pulled.trusted}")
+    shared = f", {decimal(pulled.shared)} was already here" if pulled.shared else ""
+    size = decimal(pulled.downloaded)
+    typer.echo(f"Pulled {pulled.bundle.recipe} ({size}{shared}) into {pulled.bundle.root}")

@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kokoro_tvm.cli._output import note
 from kokoro_tvm.cli._speech import (
     BUNDLE,
     BundleOption,
+    LanguageOption,
     LexiconOption,
+    OmitOption,
     PlainOption,
     SsmlOption,
     ThreadsOption,
@@ -40,6 +43,7 @@ if TYPE_CHECKING:
 __all__ = ["say"]
 
 _OUTPUT = Path("speech.wav")
+_INTERRUPTED = 128 + 2  # the usual status after SIGINT
 
 
 def say(
@@ -98,12 +102,14 @@ def say(
         ),
     ] = None,
     voice: VoiceOption = None,
+    language: LanguageOption = None,
     voices: VoicesOption = None,
     speed: Annotated[float, typer.Option("--speed", help="Speed of speech: 2 is twice as fast.")] = 1.0,
     bundle: BundleOption = BUNDLE,
     lexicon: LexiconOption = None,
     ssml: SsmlOption = None,
     plain: PlainOption = False,
+    omit: OmitOption = [],  # noqa: B006
     phonemes: Annotated[
         bool, typer.Option("--phonemes", help="Read the text as phonemes in misaki's alphabet.")
     ] = False,
@@ -136,6 +142,7 @@ def say(
     from kokoro_tvm.runtime.documents.writers import check_audio_file, write_audio
     from kokoro_tvm.runtime.session.noise import check_seed
     from kokoro_tvm.runtime.speech.checks import check_speed
+    from kokoro_tvm.runtime.text.markup.omissions import check_omissions
 
     # Refuse wrong arguments before anything that takes time.
     if save_plan is not None and (output is not None or play or captions is not None):
@@ -152,10 +159,10 @@ def say(
     voice, voices = chosen_voice(voice, voices)
     check_distinct((file, lexicon, voices), (output, captions, save_plan))
     manner = {"voice": voice, "speed": check_speed(speed), "seed": check_seed(seed)}
-    markup = {"ssml": ssml, "markup": not plain}
+    markup = {"ssml": ssml, "markup": not plain, "language": language, "omit": check_omissions(omit)}
     document = open_document(text, file)
-    for note in document.notes:
-        typer.secho(f"note: {note}", err=True)
+    for text_note in document.notes:
+        note(f"note: {text_note}")
     with noted(), ExitStack() as opened:
         tts = Synthesizer(
             bundle, threads=threads, verify=verify, sha256=sha256, lexicon=lexicon, voices=voices
@@ -167,7 +174,7 @@ def say(
             write_text(save_plan, plan.to_json())
             pieces = "1 piece" if len(plan.pieces) == 1 else f"{len(plan.pieces)} pieces"
             line = f"{save_plan}: a plan of {plan.seconds:.2f} s in {pieces}"
-            typer.echo(line, err=is_stream(save_plan))
+            note(line, err=is_stream(save_plan))
             return
         spool = None
         parts: list[NDArray[np.float32]] = []
@@ -176,15 +183,19 @@ def say(
             spool = opened.enter_context(closing(Spool(resolve_link(output), source.digest())))
             receivers.append(spool.add)
             if spool.pieces:
-                typer.secho(
-                    f"note: {spool.samples / rate:.0f} s are spoken already; going on there", err=True
-                )
+                note(f"note: continuing after {spool.samples / rate:.0f} s of speech")
         elif output is not None and pipe is None:
             receivers.append(parts.append)
         start = time.perf_counter()
-        with open_speaker(play, rate) as players, open_pipe(pipe, rate) as pipes:
-            stream = source.stream(spool.pieces if spool else 0)
-            result = speak(stream, len(document.text), receivers + players + pipes)
+        try:
+            with open_speaker(play, rate) as players, open_pipe(pipe, rate) as pipes:
+                stream = source.stream(spool.pieces if spool else 0)
+                result = speak(stream, len(document.text), receivers + players + pipes)
+        except KeyboardInterrupt:
+            if spool is not None:
+                seconds = f"{spool.samples / rate:.0f} s"
+                note(f"Interrupted after {seconds} of speech. The same command continues there.")
+            raise typer.Exit(_INTERRUPTED) from None
         elapsed = time.perf_counter() - start
         if output is not None and pipe is None:
             title = document.title or output.stem
@@ -198,4 +209,4 @@ def say(
     computed = result.computed / rate
     factor = f" (real-time factor {elapsed / computed:.2f})" if computed else ""
     line = f"{output or 'played'}: {result.samples / rate:.2f} s of speech in {elapsed:.2f} s{factor}"
-    typer.echo(line, err=piped)  # the audio may go to standard output
+    note(line, err=piped)  # the audio may go to standard output

@@ -13,8 +13,6 @@ from tvm import relax
 
 from kokoro_tvm.compiler.passes import LoweringContext
 
-__all__ = ["apply"]
-
 
 def apply(module: Any, context: LoweringContext) -> Any:
     """Fuse the plain operations of a module."""

@@ -13,8 +13,6 @@ from tvm import relax
 from kokoro_tvm.compiler.passes import LoweringContext, list_bindings
 from kokoro_tvm.kernels.base.relax import SemanticCall, call_with
 
-__all__ = ["apply"]
-
 
 def apply(module: Any, context: LoweringContext) -> Any:
     """Fuse moments into the calls whose results they are taken of."""
@@ -43,6 +41,7 @@ class _Fuser(relax.PyExprMutator):
         self._moments: dict[Any, Any] = {}  # tensor (as it was) -> its moments
 
     def visit_var_binding_(self, binding: Any) -> None:
+        """Give a producer the moments as second result; replace calls of `moments` by that result."""
         semantic = self._semantic_calls.get(binding.var)
         if semantic is not None and binding.var in self._moment_types:
             results = [binding.value.ty, self._moment_types[binding.var]]

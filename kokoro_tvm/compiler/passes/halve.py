@@ -14,8 +14,6 @@ from tvm import relax
 from kokoro_tvm.compiler.passes import LoweringContext, list_bindings
 from kokoro_tvm.kernels.base.relax import call_with
 
-__all__ = ["apply"]
-
 
 def apply(module: Any, context: LoweringContext) -> Any:
     """Store results as float16 if the machine's precision asks for it."""
@@ -55,6 +53,7 @@ class _Halver(relax.PyExprMutator):
         self._halved = halved
 
     def visit_var_binding_(self, binding: Any) -> None:
+        """Change the first result of a selected call to float16."""
         if binding.var not in self._halved:
             super().visit_var_binding_(binding)
             return

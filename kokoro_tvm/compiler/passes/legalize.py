@@ -8,8 +8,6 @@ from tvm import relax, topi
 
 from kokoro_tvm.compiler.passes import LoweringContext
 
-__all__ = ["apply"]
-
 
 def apply(module: Any, context: LoweringContext) -> Any:
     """Legalize the operations of a module."""
@@ -18,7 +16,7 @@ def apply(module: Any, context: LoweringContext) -> Any:
 
 
 def _arange(builder: Any, call: Any) -> Any:
-    """Count at run time."""
+    """Replace an arange by a kernel that counts at run time."""
     # For static lengths TVM's own rule makes a constant, which every library would keep and which TVM 0.27
     # crashes on when it prints the module.
     return builder.call_te(topi.arange, *call.args, call.attrs.dtype)

@@ -15,8 +15,6 @@ from tvm import relax
 from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.compiler.passes import LoweringContext
 
-__all__ = ["apply"]
-
 _WIDE, _NARROW = "int64", "int32"
 
 
@@ -52,6 +50,7 @@ def _check(function: Any, component: str) -> None:
     limits, constants = np.iinfo(_NARROW), []
 
     def visit(node: Any) -> None:
+        """Collect the constants of int64."""
         if _is_wide(node):
             constants.append(node.value.numpy())
 
@@ -79,6 +78,7 @@ class _Narrower(relax.PyExprMutator):
         return relax.const(constant.value.numpy().astype(_NARROW), _NARROW)
 
     def visit_call_(self, call: Any) -> Any:
+        """Make an arange int32, and replace `take` of one constant index by a slice."""
         if call.op == tvm.ir.Op.get("relax.arange") and str(call.attrs.dtype) == _WIDE:
             return relax.op.arange(*call.args, dtype=_NARROW)
         if call.op == tvm.ir.Op.get("relax.take") and _is_wide(call.args[1]) and not call.args[1].ty.ndim:

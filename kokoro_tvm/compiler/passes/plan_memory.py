@@ -25,8 +25,6 @@ from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.compiler.passes import LoweringContext, list_bindings
 from kokoro_tvm.compiler.passes.select_kernels import IN_PLACE
 
-__all__ = ["apply"]
-
 _MAX_LENGTH = 1 << 20  # bounds the lengths that proofs consider
 _TYPICAL_LENGTH = 1000
 
@@ -84,7 +82,7 @@ def apply(module: Any, context: LoweringContext) -> Any:
 
 
 def _plan(module: Any, name: str) -> list[_Slot]:
-    """Assign tensors to storages."""
+    """Assign tensors to storages. Raises BuildError for a function that branches."""
     # A tensor that leaves the function has its own storage: the caller keeps its memory as long as it likes.
     function = module[name]
     bindings = list_bindings(function)
@@ -99,11 +97,11 @@ def _plan(module: Any, name: str) -> list[_Slot]:
         for variable in relax.analysis.free_vars(value):
             last[variable] = max(last.get(variable, 0), until)
     lengths = _Lengths(function)
-    over = _in_place(module, bindings, last)
+    over = _find_reusable(module, bindings, last)
     tensors = []
     for index, binding in enumerate(bindings):
         if _is_allocation(binding.value):
-            size = _size(binding.value)
+            size = _size_of(binding.value)
             until = last.get(binding.var, index)
             places = over.get(binding.var, frozenset())
             tensors.append(_Tensor(binding.var, size, lengths.typical(size), index, until, places))
@@ -112,7 +110,7 @@ def _plan(module: Any, name: str) -> list[_Slot]:
     return _assign_slots(inner, lengths) + returned
 
 
-def _in_place(module: Any, bindings: list[Any], last: dict[Any, int]) -> dict[Any, frozenset[Any]]:
+def _find_reusable(module: Any, bindings: list[Any], last: dict[Any, int]) -> dict[Any, frozenset[Any]]:
     """Map the allocation of each result to those whose memory it may reuse."""
     # Its kernel must be the last to use them, and take them once.
     allocated: dict[Any, Any] = {}  # variable -> the allocation whose memory it names
@@ -158,7 +156,7 @@ def _is_allocation(value: Any) -> bool:
     return isinstance(value, relax.Call) and value.op == tvm.ir.Op.get("relax.builtin.alloc_tensor")
 
 
-def _size(allocation: Any) -> Any:
+def _size_of(allocation: Any) -> Any:
     """Return the bytes of an allocation, an expression."""
     shape, dtype = allocation.args[0], str(allocation.args[1].value)
     return math.prod(shape.values, start=tvm.tirx.const(tvm.DataType(dtype).itemsize, "int64"))
@@ -203,6 +201,7 @@ class _Planner(relax.PyExprMutator):
         self._storages: dict[int, Any] = {}
 
     def visit_var_binding_(self, binding: Any) -> None:
+        """Replace an allocation by one from its storage, which is allocated before its first tensor."""
         if binding.var not in self._slots:
             super().visit_var_binding_(binding)
             return

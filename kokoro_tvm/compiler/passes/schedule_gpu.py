@@ -13,8 +13,6 @@ from tvm.s_tir import dlight
 
 from kokoro_tvm.compiler.passes import LoweringContext
 
-__all__ = ["apply"]
-
 
 def apply(module: Any, context: LoweringContext) -> Any:
     """Schedule the TIR functions of a module; do nothing for machines without GPU kernels."""

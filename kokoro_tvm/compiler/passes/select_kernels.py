@@ -22,8 +22,6 @@ from kokoro_tvm.compiler.passes import LoweringContext
 from kokoro_tvm.kernels.base.relax import SemanticCall
 from kokoro_tvm.kernels.base.semantic import PackedWeight
 
-__all__ = ["IN_PLACE", "JOINED", "PACKINGS", "WORK", "apply"]
-
 PACKINGS = "kokoro.packings"
 """Attribute of the component's function: JSON, weight name -> its packing."""
 
@@ -136,7 +134,10 @@ def _build_kernels(semantic_calls: Mapping[Any, SemanticCall], context: Lowering
 
 
 def _build_kernel(semantic: SemanticCall, component: str) -> Any:
-    """Build a call's kernel and attach its work and in-place arguments as attributes."""
+    """Build a call's kernel and attach its work and in-place arguments as attributes.
+
+    Raises BuildError if there is none.
+    """
     operation, call = semantic.operation, semantic.call
     try:
         kernel = operation.kernel(call)
@@ -194,7 +195,7 @@ def _join_weights(
             packed, names = semantic.packed, semantic.kernel.sharing.joined
             weights = zip(semantic.tensors, semantic.arguments, strict=True)
             parts = [(weight, packed.get(name)) for name, weight in weights if name in names]
-            joined[call] = _JoinedWeights(_joined_variable(parts), tuple(parts))
+            joined[call] = _JoinedWeights(_make_joined_parameter(parts), tuple(parts))
     counted = Counter(v for call in calls for a in call.args for v in relax.analysis.free_vars(a))
     members = {weight for group in joined.values() for weight, _ in group.parts}
     if reused := sorted(weight.name for weight in members if counted[weight] > 1):
@@ -204,7 +205,7 @@ def _join_weights(
     return joined
 
 
-def _joined_variable(parts: Sequence[tuple[Any, PackedWeight | None]]) -> Any:
+def _make_joined_parameter(parts: Sequence[tuple[Any, PackedWeight | None]]) -> Any:
     """Return the parameter of joined weights."""
     elements = 0
     for weight, packed in parts:
@@ -239,6 +240,7 @@ class _Selector(relax.PyExprMutator):
         self._renamed: dict[Any, Any] = {}
 
     def visit_global_var_(self, variable: Any) -> Any:
+        """Prefix the name of a function with the component's, so that names are unique in a library."""
         prefix = f"{self._context.component}_"
         if variable.name_hint.startswith(prefix):
             return variable
@@ -249,6 +251,7 @@ class _Selector(relax.PyExprMutator):
         return self._renamed[variable]
 
     def visit_call_(self, call: Any) -> Any:
+        """Replace a semantic call by a call of its kernel."""
         if (semantic := self._semantic_calls.get(call)) is None:
             return super().visit_call_(call)
         kernel, arguments = self._kernels[call], semantic.arguments

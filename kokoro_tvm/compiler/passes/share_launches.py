@@ -16,8 +16,6 @@ from kokoro_tvm.compiler.passes import LoweringContext
 from kokoro_tvm.kernels.base.relax import shared_call
 from kokoro_tvm.kernels.base.semantic import LaunchSharing, registry
 
-__all__ = ["apply"]
-
 
 def apply(module: Any, context: LoweringContext) -> Any:
     """Reorder and merge the calls of the component's function."""
@@ -60,7 +58,7 @@ class _Scheduler:
             if place in self._done:
                 continue
             members = [place, *self._find_mergeable_calls(place)]
-            for waited in sorted(set().union(*map(self._missing, members))):
+            for waited in sorted(set().union(*map(self._find_missing, members))):
                 yield self._bindings[waited]
                 self._done.add(waited)
             yield from self._emit_shared(members)
@@ -78,11 +76,11 @@ class _Scheduler:
             if other > place
             and other not in self._done
             and other_key == key
-            and not any(need in self._sharable for need in self._missing(other))
+            and not any(need in self._sharable for need in self._find_missing(other))
         ]
         return calls[: sharing.most - 1]
 
-    def _missing(self, place: int) -> set[int]:
+    def _find_missing(self, place: int) -> set[int]:
         """Return the bindings that a binding needs, transitively, and that are not done yet."""
         missing: set[int] = set()
         waiting = list(self._needs[place])

@@ -6,22 +6,6 @@ from typing import Any
 
 import tvm
 
-__all__ = [
-    "Cast",
-    "Expr",
-    "ceildiv",
-    "const",
-    "floor",
-    "iota",
-    "lanes_of",
-    "logical_and",
-    "maximum",
-    "minimum",
-    "nan_or_zero",
-    "select",
-    "sqrt",
-]
-
 Cast = tvm.tirx.Cast
 floor = tvm.tirx.floor
 logical_and = tvm.tirx.And

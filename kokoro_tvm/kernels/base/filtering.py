@@ -20,9 +20,6 @@ from functools import cache
 
 import numpy as np
 
-__all__ = ["DIRECT", "MOST_POINTS", "Filtering", "Transforms", "transforms"]
-
-
 # Magnitudes of the finite points, by the number of such points. A magnitude stands for a point and its
 # opposite; an odd number has zero as well; the last point of a filtering is infinity. These sixteenths (few
 # bits, so that matrices are nearly exact) have the least `Transforms.loss`.
@@ -72,7 +69,7 @@ class Filtering:
 
     @property
     def inner(self) -> Filtering:
-        """Filtering of samples and taps."""
+        """Innermost filtering, which reads samples and taps."""
         return self if self.within is None else self.within
 
     @property
@@ -208,6 +205,7 @@ def _balance(
     # The weights, which are transformed in float64, absorb the scales.
 
     def power(vectors: np.ndarray) -> np.ndarray:
+        """Return for each row the power of two nearest to the inverse of its norm."""
         return 2.0 ** -np.round(np.log2(np.linalg.norm(vectors, axis=1)))
 
     by_signal, by_output = power(signal), power(output.T)

@@ -16,8 +16,6 @@ from tvm.script.ir_builder import tirx as T
 
 from kokoro_tvm.kernels.base.expressions import Expr, const
 
-__all__ = ["BaseKernel"]
-
 
 class BaseKernel:
     """Builder of one PrimFunc; parameters are declared in the order of the call, outputs last."""

@@ -20,19 +20,6 @@ import tvm
 from kokoro_tvm.kernels.base.expressions import const, lanes_of, select
 from kokoro_tvm.kernels.base.kernel import BaseKernel
 
-__all__ = [
-    "atan2",
-    "cos_unit",
-    "dtype",
-    "exp",
-    "reduce_cycles",
-    "sigmoid",
-    "sin",
-    "sin_cycles",
-    "sin_squared",
-    "tanh",
-]
-
 Expr = Any
 
 _SIN = (
@@ -131,7 +118,7 @@ def _sin_reduced(k: BaseKernel, r: Expr) -> Expr:
     return r + r * u * _horner(k, u, _SIN)
 
 
-def _odd(k: BaseKernel, n: Expr) -> Expr:
+def _half_if_odd(k: BaseKernel, n: Expr) -> Expr:
     """Return 0 for an even integral float, 1/2 for an odd one."""
     half = n * _c(k, 0.5, n)
     return half - tvm.tirx.floor(half)
@@ -140,7 +127,7 @@ def _odd(k: BaseKernel, n: Expr) -> Expr:
 def sin(k: BaseKernel, x: Expr) -> Expr:
     """Return the sine of radians, |x| up to some thousands."""
     n, r = _reduce(k, x, 1 / math.pi, _PI)
-    return _sin_reduced(k, k.let(r)) * (_c(k, 1.0, x) - _c(k, 4.0, x) * _odd(k, n))
+    return _sin_reduced(k, k.let(r)) * (_c(k, 1.0, x) - _c(k, 4.0, x) * _half_if_odd(k, n))
 
 
 def sin_squared(k: BaseKernel, x: Expr) -> Expr:

@@ -13,8 +13,6 @@ import numpy as np
 from kokoro_tvm.kernels.base.filtering import Transforms
 from kokoro_tvm.kernels.base.kernel import BaseKernel
 
-__all__ = ["forward", "inverse"]
-
 Expr = Any
 
 

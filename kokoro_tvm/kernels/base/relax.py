@@ -15,22 +15,12 @@ from kokoro_tvm.common.features import Features
 from kokoro_tvm.kernels.base.schedule import ConvChoice
 from kokoro_tvm.kernels.base.semantic import OpCall, OpImplementation, PackedWeight, SemanticOp, registry
 
-__all__ = [
-    "SemanticCall",
-    "call_with",
-    "converters",
-    "name_extents",
-    "resolve_call",
-    "semantic_call",
-    "shared_call",
-]
-
 _PREFIX = "kokoro."
 
 
 def converters() -> Mapping[str, Callable[..., Any]]:
     """Return the converter of every registered operation, as `from_exported_program` takes them."""
-    return {f"{name}.default": _converter(operation) for name, operation in registry().items()}
+    return {f"{name}.default": _make_converter(operation) for name, operation in registry().items()}
 
 
 @dataclass(frozen=True)
@@ -109,7 +99,7 @@ def semantic_call(name: str, tensors: Mapping[str, Any], attributes: Mapping[str
     """
     operation = registry()[name]
     shapes = {t: tuple(tensors[t].ty.shape) if t in tensors else None for t in operation.tensors}
-    extents = [_simplified(extent) for extent in operation.shape(**shapes, **attributes)]
+    extents = [_simplify(extent) for extent in operation.shape(**shapes, **attributes)]
     description = json.dumps({"tensors": list(tensors), "attributes": attributes}, sort_keys=True)
     return relax.call_dps_packed(
         relax.ExternFunc(_PREFIX + name),
@@ -146,10 +136,11 @@ def name_extents(tensor: str, shape: Any) -> tuple[int | str, ...]:
     )
 
 
-def _converter(operation: SemanticOp) -> Callable[..., Any]:
+def _make_converter(operation: SemanticOp) -> Callable[..., Any]:
     """Return the function that converts an operation's node of the exported graph."""
 
     def convert(node: Any, importer: Any) -> Any:
+        """Emit a semantic call for a node. Raises TypeError for a node of another operation."""
         schema = node.target._schema
         if schema.name != f"kokoro::{operation.name}":
             raise TypeError(
@@ -164,5 +155,6 @@ def _converter(operation: SemanticOp) -> Callable[..., Any]:
     return convert
 
 
-def _simplified(extent: Any) -> Any:
+def _simplify(extent: Any) -> Any:
+    """Simplify a symbolic extent."""
     return extent if isinstance(extent, int) else Analyzer().simplify(extent)

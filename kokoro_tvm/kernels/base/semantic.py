@@ -20,21 +20,6 @@ from kokoro_tvm.common.features import Features
 from kokoro_tvm.kernels.base.schedule import ConvChoice
 from kokoro_tvm.runtime.bundle.quantized import transform_taps
 
-__all__ = [
-    "Extent",
-    "LaunchSharing",
-    "OpCall",
-    "OpImplementation",
-    "PackedWeight",
-    "Packing",
-    "SemanticOp",
-    "activate",
-    "crop_valid",
-    "pad_steps",
-    "registry",
-    "semantic_op",
-]
-
 Extent = Any  # an int, or a symbolic expression (torch.SymInt, TIR)
 Shape = tuple[Extent, ...]
 
@@ -81,7 +66,10 @@ class OpCall:
         return "float16" if name in self.halves else "float32"
 
     def optional(self, kernel: Any, name: str, dtype: str | None = None) -> Any | None:
-        """Declare the parameter of an argument of `kernel` if it is present."""
+        """Declare the parameter of an argument of `kernel` if it is present.
+
+        Its dtype is `dtype`, or that in memory.
+        """
         return kernel.param(name, self.shapes[name], dtype or self.dtype(name)) if self.has(name) else None
 
     def declare_result(self, kernel: Any, source: Any | None = None) -> tuple[Any, Any]:
@@ -293,6 +281,7 @@ def semantic_op(
     """
 
     def register(reference: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+        """Register the reference as torch operator and return it."""
         name = reference.__name__
         signature = inspect.signature(reference)
         tensors = tuple(p.name for p in signature.parameters.values() if p.kind is not p.KEYWORD_ONLY)
@@ -301,6 +290,7 @@ def semantic_op(
         operator = torch.library.custom_op(f"kokoro::{name}", reference, mutates_args=())
 
         def fake(*args: Any, **attrs: Any) -> torch.Tensor:
+            """Return an empty tensor of the result's shape, for torch.export."""
             bound = signature.bind(*args, **attrs)
             bound.apply_defaults()
             shapes = {

@@ -9,8 +9,6 @@ from kokoro_tvm.kernels.base import math as _math
 from kokoro_tvm.kernels.base.expressions import const, select
 from kokoro_tvm.kernels.cpu.kernel import CpuKernel
 
-__all__ = ["Activation"]
-
 
 class Activation:
     """Normalization and activation of a convolution's input.

@@ -17,8 +17,6 @@ from tvm.script.ir_builder import tirx as T
 from kokoro_tvm.kernels.base.expressions import const
 from kokoro_tvm.kernels.cpu.kernel import CpuKernel
 
-__all__ = ["LANES", "ROWS", "add_products", "clear", "configured", "load", "store"]
-
 ROWS = 16
 LANES = 16  # of 32 bits
 # The 64 bytes of the tile configuration, the same for all tiles: palette 1; from byte 16 the bytes of a row,
@@ -35,29 +33,29 @@ def configured(k: CpuKernel) -> Iterator[None]:
     words = k.scratch(16, "int32")
     for i in range(16):
         k.store(words, const(_CONFIGURATION.get(i, 0), "int32"), i)
-    _do("ldtilecfg", tvm.tirx.address_of(words[const(0, "int64")]))
+    _emit("ldtilecfg", tvm.tirx.address_of(words[const(0, "int64")]))
     yield
-    _do("tilerelease")
+    _emit("tilerelease")
 
 
 def clear(tile: int) -> None:
     """Set a tile to zero."""
-    _do("tilezero", _number(tile))
+    _emit("tilezero", _tile_number(tile))
 
 
 def load(tile: int, buffer: Any, index: tuple[Expr, ...], step: Expr) -> None:
     """Load a tile row by row from an element on, rows `step` elements of 32 bits apart."""
-    _do("tileloadd64", _number(tile), *_memory(buffer, index, step))
+    _emit("tileloadd64", _tile_number(tile), *_memory(buffer, index, step))
 
 
 def store(tile: int, buffer: Any, index: tuple[Expr, ...], step: Expr) -> None:
     """Store a tile row by row to memory from an element on, rows `step` elements of 32 bits apart."""
-    _do("tilestored64", _number(tile), *_memory(buffer, index, step))
+    _emit("tilestored64", _tile_number(tile), *_memory(buffer, index, step))
 
 
 def add_products(total: int, a: int, b: int) -> None:
     """Add to total[row][lane] the sum over pairs p of a[row][p] . b[p][lane]."""
-    _do("tdpbf16ps", _number(total), _number(a), _number(b))
+    _emit("tdpbf16ps", _tile_number(total), _tile_number(a), _tile_number(b))
 
 
 def _memory(buffer: Any, index: tuple[Expr, ...], step: Expr) -> tuple[Expr, Expr]:
@@ -65,10 +63,11 @@ def _memory(buffer: Any, index: tuple[Expr, ...], step: Expr) -> tuple[Expr, Exp
     return tvm.tirx.address_of(buffer[index]), const(4, "int64") * step
 
 
-def _number(tile: int) -> Expr:
+def _tile_number(tile: int) -> Expr:
+    """Return the number of a tile as AMX's intrinsics take it."""
     return const(tile, "int8")
 
 
-def _do(instruction: str, *operands: Expr) -> None:
+def _emit(instruction: str, *operands: Expr) -> None:
     """Emit an AMX instruction."""
     T.evaluate(T.call_llvm_intrin("void", f"llvm.x86.{instruction}", *operands))

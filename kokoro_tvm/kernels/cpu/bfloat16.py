@@ -9,8 +9,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["pack_pairs", "round_to_bfloat16"]
-
 _QUIET = np.uint16(0x0040)  # the quiet bit, which keeps a NaN one if its low half is cut off
 
 

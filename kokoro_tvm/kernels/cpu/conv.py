@@ -25,8 +25,6 @@ from kokoro_tvm.kernels.cpu.factors import ConvWeights
 from kokoro_tvm.kernels.cpu.kernel import CpuKernel
 from kokoro_tvm.kernels.moments import clear_slots, emit_block_moments
 
-__all__ = ["ConvInput", "ConvOutput", "emit"]
-
 _TASKS = 8  # with enough work, tasks are a multiple of this, so that 2, 4 or 8 threads share them
 _MANY_TASKS = 16  # of layers with enough columns, whatever the length
 _AHEAD = 4  # rows prefetched: the steps of a channel lie too far apart for the hardware's prefetcher
@@ -85,6 +83,7 @@ class ConvOutput:
             return
 
         def single() -> None:
+            """Write the channels one by one."""
             spread = k.registers(lanes)
             k.store(spread, value, 0, lanes=lanes)
             for lane in range(lanes):
@@ -213,6 +212,7 @@ def _interpolate(
                 column = k.let(column_block * plan.columns + v * lanes)
 
                 def product(point: int, v: int = v) -> Expr:
+                    """Load a vector of the products at a point."""
                     place = (point * plan.tiles * plan.rows + row) * plan.columns + v * lanes
                     return k.let(k.load(products, place, lanes=lanes))
 
@@ -255,6 +255,7 @@ def _multiply(
     pieces = ceildiv(plan.terms, plan.part)
 
     def total(place: tuple[int, int]) -> Expr:
+        """Return the place of an accumulator's sums in memory."""
         return target + (place[0] * plan.columns + place[1] * lanes)
 
     with k.loop(pieces) as piece:
@@ -291,10 +292,12 @@ def _multiply(
                     add_products(offset, 1)
 
         def begin() -> None:
+            """Store the accumulators as the first partial sum."""
             for place, register in acc.items():
                 k.store(products, k.load(register, 0, lanes=lanes), total(place), lanes=lanes)
 
         def add() -> None:
+            """Add the accumulators to the sums in memory."""
             for place, register in acc.items():
                 summed = k.load(products, total(place), lanes=lanes) + k.load(register, 0, lanes=lanes)
                 k.store(products, summed, total(place), lanes=lanes)
@@ -360,6 +363,7 @@ def _fill(
             return k.let(maximum(minimum(time, source.valid_steps - 1), const(0, "int64")))
 
         def fetch(time: Expr) -> None:
+            """Prefetch a step of the input, or the nearest that exists."""
             existing = nearest(time)
             for start in starts:
                 k.prefetch(source.x, 0, existing, start)
@@ -374,6 +378,7 @@ def _fill(
             ]
 
         def put(point: int, row: Expr, values: Sequence[Expr]) -> None:
+            """Round vectors to the operand's dtype and store them at a point of a row of the signal."""
             at = (point * pitch + row) * plan.row_floats + residue * source.channels // terms + c // terms
             k.store(signal, plan.operand.round(tuple(values)), at, lanes=width)
 
@@ -382,7 +387,8 @@ def _fill(
                 put(0, row, activate_step(k.let(origin + row * source.stride + residue)))
             return
 
-        def hold(registers: Sequence[Any], values: Sequence[Expr]) -> None:
+        def store_all(registers: Sequence[Any], values: Sequence[Expr]) -> None:
+            """Store values in registers, one in each."""
             for register, value in zip(registers, values, strict=True):
                 k.store(register, value, 0, lanes=width)
 
@@ -398,14 +404,17 @@ def _fill(
                 for _ in range(outer.taps - 1)
             ]
 
-            def next_row(begin: Expr) -> list[list[Expr]]:
-                """Transform the next inner row, whose fresh samples start at `begin`, for every start."""
+            def transform_next_row(begin: Expr) -> list[list[Expr]]:
+                """Read the fresh samples of an inner row from step `begin` on and shift the window by them.
+
+                Returns the transform of the window, by point, for each of `starts`.
+                """
                 for i in range(fresh):
-                    hold(window[overlap + i], activate_step(k.let(begin + i * plan.dilation)))
+                    store_all(window[overlap + i], activate_step(k.let(begin + i * plan.dilation)))
                     fetch(begin + (_AHEAD * fresh + i) * plan.dilation)
                 samples = [load_all(registers) for registers in window]
                 for i in range(overlap):
-                    hold(window[i], samples[fresh + i])
+                    store_all(window[i], samples[fresh + i])
                 by_start = zip(*samples, strict=True)
                 return [forward(k, transforms(inner), values, width) for values in by_start]
 
@@ -414,14 +423,14 @@ def _fill(
                 return k.opaque(origin + step + (row * fresh + overlap) * plan.dilation)
 
             for i in range(overlap):
-                hold(window[i], activate_step(k.let(origin + step + i * plan.dilation)))
+                store_all(window[i], activate_step(k.let(origin + step + i * plan.dilation)))
             for row, registers in enumerate(before):
-                for point, values in zip(registers, next_row(start_of(row)), strict=True):
-                    hold(point, values)
+                for point, values in zip(registers, transform_next_row(start_of(row)), strict=True):
+                    store_all(point, values)
             with k.loop(rows // plan.dilation) as q:
                 first = q * outer.outputs + (outer.taps - 1)
                 rows_seen = [[load_all(point) for point in registers] for registers in before]
-                rows_seen += [next_row(start_of(first + i)) for i in range(outer.outputs)]
+                rows_seen += [transform_next_row(start_of(first + i)) for i in range(outer.outputs)]
                 for p in range(inner.points):
                     by_start = [
                         forward(k, transforms(outer), [row[s][p] for row in rows_seen], width)
@@ -431,7 +440,7 @@ def _fill(
                         put(o * inner.points + p, q * plan.dilation + step, vectors)
                 for registers, row in zip(before, rows_seen[outer.outputs :], strict=True):
                     for point, values in zip(registers, row, strict=True):
-                        hold(point, values)
+                        store_all(point, values)
 
     for residue in range(source.stride):
         plan.operand.loop_lanes(k, source.channels, partial(channels, residue))

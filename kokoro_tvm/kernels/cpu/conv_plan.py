@@ -16,8 +16,6 @@ from kokoro_tvm.kernels.base.schedule import ConvChoice
 from kokoro_tvm.kernels.base.semantic import Packing
 from kokoro_tvm.kernels.cpu.operand import BFLOAT16, FLOAT32, OPERANDS, Operand
 
-__all__ = ["ConvPlan", "fold_stride", "packing", "split_phases"]
-
 # From this many weights on, reading transformed weights, two to three times as many, takes too long.
 _WIDE = 512 * 512
 _TILE_ROWS = 32  # two AMX tiles; each is multiplied by the two tiles of a column block
@@ -70,7 +68,7 @@ class ConvPlan:
             return DIRECT
         filtering = self.operand.filtering_by_rule(self.reach, self.features.lanes)
         stored_transformed = not self.wide and self.phases == 1
-        return filtering if stored_transformed or self._transformable(filtering) else DIRECT
+        return filtering if stored_transformed or self._can_transform(filtering) else DIRECT
 
     @property
     def wide(self) -> bool:
@@ -80,14 +78,15 @@ class ConvPlan:
     @property
     def transforms_weights(self) -> bool:
         """Whether the kernel itself transforms weights, those of a column block and a point at a time."""
-        return (self.wide or self.phases > 1) and self._transformable(self.filtering)
+        return (self.wide or self.phases > 1) and self._can_transform(self.filtering)
 
     @property
     def stored(self) -> Filtering:
         """The filtering that the packed weights are transformed for."""
         return DIRECT if self.transforms_weights else self.filtering
 
-    def _transformable(self, filtering: Filtering) -> bool:
+    def _can_transform(self, filtering: Filtering) -> bool:
+        """Return whether the kernel can transform weights for a filtering: float32, few taps, not nested."""
         alone = filtering != DIRECT and filtering.within is None
         return alone and self.reach <= filtering.taps and self.operand.dtype == "float32"
 
@@ -107,7 +106,7 @@ class ConvPlan:
         # A further group of taps must read whole rows later.
         if filtering == DIRECT:
             return True
-        if self.phases > 1 and not self._transformable(filtering):
+        if self.phases > 1 and not self._can_transform(filtering):
             return False
         is_complete = filtering.taps >= self.taps or filtering.taps == filtering.outputs
         return self._filters and is_complete and filtering.inner.points <= MOST_POINTS

@@ -12,8 +12,6 @@ from typing import Any
 import tvm
 from tvm.script.ir_builder import tirx as T
 
-__all__ = ["define_bfloat16_instructions", "dot_pairs", "round_pairs"]
-
 _LLVM = """
 declare <16 x float> @llvm.x86.avx512bf16.dpbf16ps.512(<16 x float>, <32 x bfloat>, <32 x bfloat>)
 declare <32 x bfloat> @llvm.x86.avx512bf16.cvtne2ps2bf16.512(<16 x float>, <16 x float>)

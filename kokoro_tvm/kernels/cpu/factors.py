@@ -10,8 +10,6 @@ from kokoro_tvm.kernels.base.math import dtype
 from kokoro_tvm.kernels.cpu.conv_plan import ConvPlan
 from kokoro_tvm.kernels.cpu.kernel import CpuKernel
 
-__all__ = ["ConvWeights"]
-
 Expr = Any
 
 
@@ -49,6 +47,7 @@ class ConvWeights:
         ahead = k.let(minimum(tile, const(plan.vectors - 1, "int64")) * lanes)
 
         def load_stored(g: Expr, c: Expr) -> list[Expr]:
+            """Load a channel's vectors as packed; prefetch those of the next point."""
             k.prefetch(self._weight, column_block, point + 1, g, c, ahead, level=2)
             return [k.let(self._load(column_block, point, g, c, v)) for v in range(plan.vectors)]
 
@@ -56,14 +55,15 @@ class ConvWeights:
             return load_stored
         tap = k.let(maximum(point - (plan.filtering.points - plan.taps), const(0, "int64")))
 
-        def load_transformed(g: Expr, c: Expr) -> list[Expr]:
+        def load_from_scratch(g: Expr, c: Expr) -> list[Expr]:
+            """Load a channel's vectors from `prepare`'s scratch; prefetch taps of the next column block."""
             k.prefetch(self._weight, column_block + 1, 0, tap, c, ahead, level=2)
             return [
                 k.let(k.load(self._transformed, c * plan.columns + v * lanes, lanes=lanes))
                 for v in range(plan.vectors)
             ]
 
-        return load_transformed
+        return load_from_scratch
 
     def _load(self, *place: Expr) -> Expr:
         """Load a vector of weights from memory, by column block, point, group, channel and its number."""

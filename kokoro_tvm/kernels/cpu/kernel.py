@@ -17,8 +17,6 @@ from tvm.script.ir_builder import tirx as T
 from kokoro_tvm.kernels.base.expressions import Expr, const, lanes_of, minimum
 from kokoro_tvm.kernels.base.kernel import BaseKernel
 
-__all__ = ["CpuKernel"]
-
 _MAX_STACK = 1024  # bytes
 
 _MAX_TASKS = 64  # of a parallel loop, so at most as many threads share it
@@ -103,6 +101,7 @@ class CpuKernel(BaseKernel):
 
         @contextmanager
         def claim() -> Iterator[Expr]:
+            """Yield the iterations that this thread claims from the shared counter, until none is left."""
             mine = self.registers(1, "int64")
             address = tvm.tirx.address_of(counter[const(0, "int64")])
             take = tvm.tirx.call_extern("int64", "kokoro_next", address)

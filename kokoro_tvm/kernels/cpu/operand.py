@@ -16,8 +16,6 @@ from kokoro_tvm.kernels.cpu.bfloat16 import pack_pairs
 from kokoro_tvm.kernels.cpu.dot import define_bfloat16_instructions, dot_pairs, round_pairs
 from kokoro_tvm.kernels.cpu.kernel import CpuKernel
 
-__all__ = ["BFLOAT16", "FLOAT16_WEIGHTS", "FLOAT32", "OPERANDS", "Operand"]
-
 Expr = Any
 
 

@@ -12,8 +12,6 @@ from kokoro_tvm.kernels.base.math import dtype
 from kokoro_tvm.kernels.base.semantic import Packing
 from kokoro_tvm.kernels.cpu.kernel import CpuKernel
 
-__all__ = ["emit", "packed_shape", "packing"]
-
 _BLOCK_VECTORS = 4
 
 

@@ -19,8 +19,6 @@ from kokoro_tvm.kernels.gpu.kernel import GpuKernel
 from kokoro_tvm.kernels.gpu.layer import ConvLayer, cast_weight
 from kokoro_tvm.kernels.moments import FEWEST_STEPS
 
-__all__ = ["Tile", "convolve"]
-
 _SHARED = 16384  # bytes, available on every kind of GPU
 
 
@@ -162,9 +160,11 @@ def convolve(
                     channel = k.let(part * depth + c)
 
                     def fill(at: Any = at, c: Any = c, channel: Any = channel) -> None:
+                        """Read an input value to shared memory."""
                         k.store(values, layer.read(k.let(begin + at), channel), c * rows + at)
 
                     def clear(at: Any = at, c: Any = c) -> None:
+                        """Set an input value in shared memory to 0."""
                         k.store(values, const(0.0, "float32"), c * rows + at)
 
                     if layer.channels % depth == 0:

@@ -10,8 +10,6 @@ from kokoro_tvm.kernels.base.expressions import Cast, const, select
 from kokoro_tvm.kernels.gpu.fold import sum_pairwise
 from kokoro_tvm.kernels.gpu.kernel import GpuKernel
 
-__all__ = ["TileMoments"]
-
 
 @dataclass(frozen=True)
 class TileMoments:
@@ -65,6 +63,7 @@ class TileMoments:
             return k.let(sum_pairwise([buffer[row * outputs + places[j]] for row in range(self.rows)]))
 
         def share(buffer: Any, j: int, value: Any) -> None:
+            """Write a thread's value for output `j` to shared memory."""
             with k.when(self.row < self.rows):
                 k.store(buffer, value, self.row * outputs + places[j])
 
@@ -98,6 +97,7 @@ class TileMoments:
             self._clear(slots_in_use + i)
 
     def _clear(self, slot: Any) -> None:
+        """Set the count of a slot to 0, which marks it as empty, for all outputs of the tile."""
         for j, place in enumerate(self.places):
             with self.k.when(self.row == j):
                 self.k.store(self.moments, const(0.0, "float32"), slot, 3, self.first_output + place)

@@ -21,8 +21,6 @@ from kokoro_tvm.kernels.base.expressions import const
 from kokoro_tvm.kernels.gpu.fold import reduce_workgroup
 from kokoro_tvm.kernels.gpu.kernel import GpuKernel
 
-__all__ = ["COLUMNS", "THREADS", "CompensatedArithmetic", "FloatPair", "product"]
-
 FloatPair = tuple[Any, Any]
 """A float32 and its error, some 2^-24 of it."""
 

@@ -24,8 +24,6 @@ from kokoro_tvm.kernels.gpu.kernel import GpuKernel
 from kokoro_tvm.kernels.gpu.layer import ConvLayer, cast_weight
 from kokoro_tvm.kernels.moments import FEWEST_STEPS
 
-__all__ = ["FilteredTile", "convolve"]
-
 _OWN = 8  # rows, and outputs, of a thread
 _HELD = 2 * _OWN  # rows that registers hold
 _MAX_LANES = 32

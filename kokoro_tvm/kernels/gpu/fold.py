@@ -11,8 +11,6 @@ from tvm import tirx
 from kokoro_tvm.kernels.base.expressions import ceildiv, logical_and, minimum
 from kokoro_tvm.kernels.gpu.kernel import GpuKernel
 
-__all__ = ["ChannelReduction", "reduce_workgroup", "sum_pairwise"]
-
 _FAN_IN = 4  # threads' values that a thread combines between two barriers
 
 Combine = Callable[[Any, Any], Sequence[Any]]
@@ -56,6 +54,7 @@ def reduce_workgroup(
         others = [[place[first + i * count] for place in places] for i in range(group)]
 
         def combine_bound(a: Any, b: Any) -> list[Any]:
+            """Combine two threads' values and bind the results."""
             return [k.let(value) for value in combine(a, b)]
 
         results = [k.let(value) for value in _pairwise(others, combine_bound)]
@@ -68,6 +67,7 @@ def sum_pairwise(values: Sequence[Any]) -> Any:
 
 
 def _pairwise(values: Sequence[Any], combine: Callable[[Any, Any], Any]) -> Any:
+    """Combine values pair by pair, in a balanced tree."""
     half = len(values) // 2
     if not half:
         return values[0]

@@ -8,8 +8,6 @@ from kokoro_tvm.kernels.base.expressions import Cast, const, select
 from kokoro_tvm.kernels.base.math import sin_cycles
 from kokoro_tvm.kernels.gpu.kernel import GpuKernel
 
-__all__ = ["build_bases", "hann", "sine_of_fraction"]
-
 
 def sine_of_fraction(k: GpuKernel, number: Any, parts: int) -> Any:
     """Return the sine of `number` / `parts` turns; `parts` is a multiple of 4."""

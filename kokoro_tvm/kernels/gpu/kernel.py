@@ -18,8 +18,6 @@ from kokoro_tvm.common.features import Features
 from kokoro_tvm.kernels.base.expressions import Cast, Expr, const
 from kokoro_tvm.kernels.base.kernel import BaseKernel
 
-__all__ = ["GpuKernel"]
-
 _MOST_REGISTERS = 128  # elements of a thread's array; larger ones go to memory
 
 

@@ -14,8 +14,6 @@ from kokoro_tvm.kernels.base.math import sin_squared
 from kokoro_tvm.kernels.base.semantic import OpCall
 from kokoro_tvm.kernels.gpu.kernel import GpuKernel
 
-__all__ = ["ConvLayer", "activate_value", "cast_weight", "select_weight_dtype"]
-
 
 @dataclass(frozen=True)
 class ConvLayer:

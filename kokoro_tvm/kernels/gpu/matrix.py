@@ -21,8 +21,6 @@ from kokoro_tvm.kernels.gpu.conv_moments import TileMoments
 from kokoro_tvm.kernels.gpu.kernel import GpuKernel
 from kokoro_tvm.kernels.gpu.layer import ConvLayer, cast_weight
 
-__all__ = ["MatrixTile", "convolve"]
-
 _STEPS, _OUTPUTS, _CHANNELS = 16, 8, 16  # of one multiplication of matrices
 _LANES = 32
 _ROWS = 8  # of lanes; the lanes of a row hold the same steps

@@ -10,8 +10,6 @@ from typing import Any
 from kokoro_tvm.kernels.base.expressions import Expr, select
 from kokoro_tvm.kernels.gpu.kernel import GpuKernel
 
-__all__ = ["MemberBuffer", "declare_members", "declare_weights"]
-
 
 @dataclass(frozen=True)
 class _Part:
@@ -96,6 +94,7 @@ def declare_weights(
     joined = k.param("weights", (members * sum(sizes),))
 
     def of(member: Expr) -> Sequence[Any]:
+        """Return a member's weights as views of the tensor that joins all."""
         first = k.let(member * sum(sizes))
         starts = [first + sum(sizes[:place]) for place in range(len(sizes))]
         return [_Part(joined, start, shape) for start, shape in zip(starts, shapes.values(), strict=True)]

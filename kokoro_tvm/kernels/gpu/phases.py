@@ -15,8 +15,6 @@ from kokoro_tvm.kernels.base.expressions import Cast, const, floor, nan_or_zero,
 from kokoro_tvm.kernels.base.math import sin_cycles
 from kokoro_tvm.kernels.gpu.kernel import GpuKernel
 
-__all__ = ["HarmonicPhases"]
-
 _LOW, _HIGH = 12, 12
 _FRACTION = _LOW + _HIGH  # fraction bits of a pitch in Hz: exact from 1 Hz on, rounded below
 

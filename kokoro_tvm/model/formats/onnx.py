@@ -20,8 +20,6 @@ from kokoro_tvm.common.errors import BuildError
 if TYPE_CHECKING:
     from onnx import GraphProto, NodeProto, TensorProto
 
-__all__ = ["convert_lstm", "find_module", "read", "split_weight_norm"]
-
 Shapes = Mapping[str, tuple[int, ...]]
 
 # Scopes of the export, and the prefix in KModel.
@@ -43,12 +41,12 @@ def read(path: Path, expected: Shapes) -> dict[str, torch.Tensor]:
         graph
             belongs to no key.
     """
-    graph = _load(path)
+    graph = _load_graph(path)
     tensors = {tensor.name: tensor for tensor in graph.initializer}
     state: dict[str, torch.Tensor] = {}
     used: set[str] = set()
     for name, tensor in tensors.items():
-        key = _unscoped(name)
+        key = _strip_scopes(name)
         if key is None:
             continue
         if TRANSFORM_TABLE in key:
@@ -56,13 +54,13 @@ def read(path: Path, expected: Shapes) -> dict[str, torch.Tensor]:
             continue
         if key not in expected:
             raise BuildError(f"{path}: tensor {name!r} has no place in the stock model (it would be {key!r})")
-        state[key] = _values(tensor, path)
+        state[key] = _to_tensor(tensor, path)
         used.add(name)
     for node in graph.node:
         names = [node.input[i] for i in WEIGHT_INPUTS.get(node.op_type, ()) if i < len(node.input)]
         if not any(name in tensors and name not in used for name in names):
             continue
-        weights = [_values(tensors[name], path) for name in names if name in tensors]
+        weights = [_to_tensor(tensors[name], path) for name in names if name in tensors]
         for key, value in _node_weights(node, weights, expected, path):
             if key in state and not torch.equal(state[key], value):
                 raise BuildError(f"{path}: node {node.name!r} brings a second, different tensor for {key!r}")
@@ -83,7 +81,7 @@ def find_module(node_name: str, leaf: str, expected: Shapes) -> str | None:
             parts[-1] = part
         else:
             parts.append(part)
-    path = _unscoped(".".join(parts))
+    path = _strip_scopes(".".join(parts))
     if path is None:
         return None
     once = re.sub(r"_\d+$", "", path)
@@ -129,7 +127,7 @@ def split_weight_norm(weight: torch.Tensor) -> dict[str, torch.Tensor]:
 def _node_weights(
     node: NodeProto, weights: list[torch.Tensor], expected: Shapes, path: Path
 ) -> Iterator[tuple[str, torch.Tensor]]:
-    """Yield the stock keys and tensors of a node's weights."""
+    """Yield the stock keys and tensors of a node's weights. Raises BuildError for an unknown weight."""
     if node.op_type == "LSTM" and len(weights) == 3:
         leaf, tensors = "weight_ih_l0", convert_lstm(*weights)
     elif node.op_type == "MatMul":
@@ -148,7 +146,7 @@ def _node_weights(
         yield f"{module}.{name}", value
 
 
-def _unscoped(name: str) -> str | None:
+def _strip_scopes(name: str) -> str | None:
     """Return a name without the scopes of the export, or None if it is outside of them."""
     for scope, prefix in SCOPES:
         if name.startswith(scope):
@@ -156,7 +154,8 @@ def _unscoped(name: str) -> str | None:
     return None
 
 
-def _load(path: Path) -> GraphProto:
+def _load_graph(path: Path) -> GraphProto:
+    """Return the graph of a file, without the data that lies outside of it. Raises BuildError."""
     import onnx
     from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
@@ -171,7 +170,8 @@ def _load(path: Path) -> GraphProto:
     return graph
 
 
-def _values(tensor: TensorProto, path: Path) -> torch.Tensor:
+def _to_tensor(tensor: TensorProto, path: Path) -> torch.Tensor:
+    """Return a tensor as float32. Raises BuildError if it is damaged, or lies outside of the file."""
     from onnx import external_data_helper, numpy_helper
 
     if external_data_helper.uses_external_data(tensor):

@@ -10,8 +10,6 @@ import torch
 
 from kokoro_tvm.common.errors import BuildError
 
-__all__ = ["read"]
-
 # What torch raises for a damaged archive or pickle.
 _DAMAGE = (
     *(pickle.UnpicklingError, RuntimeError, EOFError, OSError, ValueError, TypeError),

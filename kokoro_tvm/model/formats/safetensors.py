@@ -9,8 +9,6 @@ import torch
 
 from kokoro_tvm.common.errors import BuildError
 
-__all__ = ["read"]
-
 
 def read(path: Path, expected: Mapping[str, tuple[int, ...]]) -> dict[str, torch.Tensor]:
     """Read every tensor of a file. Raises BuildError if it cannot be read."""

@@ -115,6 +115,7 @@ class Cldr:
 
 
 def _rule(base: str, text: str, hyphen: str) -> tuple[int, int, str]:
+    """Parse a rule of CLDR: least number, divisor, and text with `hyphen` in place of hyphens."""
     match = _BASE.fullmatch(base)
     assert match is not None
     least, radix = int(match[1]), int(match[2] or 10)

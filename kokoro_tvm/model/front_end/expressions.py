@@ -17,6 +17,7 @@ __all__ = ["language_arrays", "tokenizer_arrays"]
 
 _TOKENIZER = ("prefix", "suffix", "infix", "url")
 _OF_RULE = ("pattern", "after", "not_after")
+_OF_DOUBT = ("after", "before", "near", "unless")
 
 
 def tokenizer_arrays(rules: Mapping[str, Any]) -> dict[str, NDArray[np.int32]]:
@@ -30,8 +31,9 @@ def language_arrays(name: str, data: Mapping[str, Any]) -> dict[str, NDArray[Any
     """Return the compiled expressions of a language's written forms.
 
     `code` is compressed: the code of all expressions, their character classes, and offsets in the code. The
-    offsets are of the letters, of the numbers that count one, and of each rule's pattern, `after` and
-    `not_after` (-1 for none).
+    offsets are of the letters, of the numbers that count one, of each rule's pattern, `after` and
+    `not_after`, and of each doubt's `after`, `before`, `near` and `unless` (-1 for
+    none).
     `sizes` has the sizes of the three. `groups` has a line of group names for each rule.
 
     Args:
@@ -44,6 +46,7 @@ def language_arrays(name: str, data: Mapping[str, Any]) -> dict[str, NDArray[Any
     offsets: dict[str, int] = {"": -1}
     expressions = [f"[{data['letters']}]+", data["numbers"]["singular"]]
     expressions += [rule.get(part, "") for rule in data["rules"] for part in _OF_RULE]
+    expressions += [doubt[part] for doubt in data["doubts"] for part in _OF_DOUBT]
     for expression in expressions:
         if expression not in offsets:
             offsets[expression] = len(code)
@@ -61,6 +64,7 @@ def language_arrays(name: str, data: Mapping[str, Any]) -> dict[str, NDArray[Any
 
 
 def _bytes(data: bytes) -> NDArray[np.uint8]:
+    """View bytes as uint8 (n,)."""
     return np.frombuffer(data, np.uint8)
 
 

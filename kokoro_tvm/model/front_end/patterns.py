@@ -36,8 +36,8 @@ def check_pattern(pattern: str, lists: Any, types: Any) -> re.Pattern[str]:
         PatternError: It is invalid, has a character class without the marks of scripts, or an unbounded
             repetition.
     """
-    if (found := _REFUSED.search(pattern)) is not None:
-        raise PatternError(f"`{found[0]}` is not for written forms; use {{:L}}, {{:W}} or characters")
+    if (match := _REFUSED.search(pattern)) is not None:
+        raise PatternError(f"`{match[0]}` is not for written forms; use {{:L}}, {{:W}} or characters")
     try:
         written = expand_macros(pattern, lists, types)
     except KeyError as error:
@@ -51,6 +51,7 @@ def check_pattern(pattern: str, lists: Any, types: Any) -> re.Pattern[str]:
 
 
 def _check_bounds(items: Iterable[Any]) -> None:
+    """Raise PatternError for a repetition of more than _MAX_REPEATS, at any depth of a parse tree."""
     for name, value in items:
         if str(name) in ("MAX_REPEAT", "MIN_REPEAT"):
             if value[1] > _MAX_REPEATS:
@@ -64,6 +65,7 @@ def _check_bounds(items: Iterable[Any]) -> None:
 
 
 def _inner(name: str, value: Any) -> list[Any]:
+    """Return the parse trees inside a node that is not a repetition."""
     if name == "SUBPATTERN":
         return [value[3]]
     if name == "BRANCH":
@@ -83,6 +85,7 @@ def check_spoken(written: re.Pattern[str], spoken: Collection[str]) -> None:
 
 
 def _check_spoken(items: Iterable[Any], names: Mapping[int, str], spoken: Collection[str]) -> None:
+    """Raise PatternError for a class of digits or letters outside of the groups `spoken`."""
     for name, value in ((str(name), value) for name, value in items):
         if name == "IN" and any(map(_is_open, value)):
             raise PatternError("takes figures or letters that the template does not say; name their group")
@@ -124,10 +127,12 @@ def find_needed_characters(written: re.Pattern[str]) -> list[str]:
 
 
 def _commonness(chars: set[str]) -> tuple[int, int]:
+    """Return a sort key by which the characters that are rarest in text come first."""
     return sum(char.islower() for char in chars), len(chars)
 
 
 def _needed(items: Iterable[Any]) -> list[set[str]]:
+    """Return sets of characters; each match of the items has a character of each."""
     sets: list[set[str]] = []
     for name, value in ((str(name), value) for name, value in items):
         if name == "LITERAL":
@@ -148,7 +153,7 @@ def _needed(items: Iterable[Any]) -> list[set[str]]:
 
 
 def _collect(items: list[Any], chars: set[str], kinds: set[str]) -> bool:
-    """Add what the items may begin with; return whether they may be empty."""
+    """Add what the items may begin with; return whether they may be empty. Raises PatternError."""
     for place, (name, value) in enumerate((str(name), value) for name, value in items):
         if name in ("ASSERT", "ASSERT_NOT", "AT"):
             continue
@@ -184,6 +189,7 @@ def _is_figure(items: list[Any]) -> bool:
 
 
 def _collect_class(items: list[Any], chars: set[str], kinds: set[str]) -> None:
+    """Add the characters of a class to `chars`, or its kinds to `kinds` if it has many."""
     for name, value in ((str(name), value) for name, value in items):
         if name == "NEGATE":
             kinds.update("l" if any(str(n) == "CATEGORY" for n, _ in items) else "lds")

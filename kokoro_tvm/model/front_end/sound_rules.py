@@ -25,7 +25,7 @@ _PLAIN = {
     "ß": "ss", "ç": "s", "æ": "ae", "œ": "oe", "ø": "o", "ð": "d", "þ": "t", "đ": "d", "ħ": "h", "ı": "i",
     "ł": "l", "ŋ": "ng", "ŧ": "t",
 }  # fmt: skip
-_UNACCENTED = str.maketrans("àèéìíòóùú", "aeeiioouu")
+_UNACCENTED = str.maketrans("àèéêìíòóôùú", "aeeeiiooouu")
 _REPEATS = {"*": (0, MAX_REPEATS), "+": (1, MAX_REPEATS), "?": (0, 1), "": (1, 1)}
 _ITEM = re.compile(r"(?:\[(?P<not>\^?)(?P<set>[^\[\]]+)\]|(?P<char>[^\[\]*+?]))(?P<repeat>[*+?]?)")
 _ALTERNATIVES = re.compile(r"([^{}]*)\{([^{}]*)\}(.*)")
@@ -58,6 +58,7 @@ class SoundsFile(Spec):
 
     @model_validator(mode="after")
     def _every_rule_fits(self) -> SoundsFile:
+        """Raise PydanticCustomError for a line that is no rule."""
         for name in ("passes", "clauses"):
             for index, rule_pass in enumerate(getattr(self, name)):
                 try:
@@ -69,6 +70,7 @@ class SoundsFile(Spec):
 
     @model_validator(mode="after")
     def _every_word_is_there_once(self) -> SoundsFile:
+        """Raise PydanticCustomError for a word with two accented spellings."""
         words = dict(self.words)
         for endings, word, accented in _inflect(self.accents):
             if words.setdefault(word, accented) != accented:
@@ -122,6 +124,7 @@ def _replacements(letters: str) -> Iterator[tuple[str, str]]:
 
 
 def _compile_pass(rule_pass: PassFile, classes: Mapping[str, str]) -> dict[str, Any]:
+    """Return a pass as the runtime reads it. Raises RuleError."""
     return {
         "unless": rule_pass.unless,
         "feeding": rule_pass.feeding,
@@ -130,6 +133,7 @@ def _compile_pass(rule_pass: PassFile, classes: Mapping[str, str]) -> dict[str, 
 
 
 def _parse_rules(lines: str, classes: Mapping[str, str]) -> Iterator[tuple[Any, ...]]:
+    """Yield the compiled rules of lines, `;` begins a comment. Raises RuleError with the line."""
     for number, line in enumerate(lines.splitlines(), start=1):
         rule = line.split(";")[0].replace(" ", "")
         if rule:
@@ -140,6 +144,7 @@ def _parse_rules(lines: str, classes: Mapping[str, str]) -> Iterator[tuple[Any, 
 
 
 def _parse_rule(rule: str, classes: Mapping[str, str]) -> Iterator[tuple[Any, ...]]:
+    """Yield the rules of `focus -> replacement / left _ right`, one for each choice. Raises RuleError."""
     change, _, places = rule.partition("/")
     focuses, arrow, replacement = change.partition("->")
     if not arrow:
@@ -167,6 +172,8 @@ def _parse_rule(rule: str, classes: Mapping[str, str]) -> Iterator[tuple[Any, ..
 def _expand_choices(pattern: str) -> Iterator[str]:
     """Yield a pattern with `{one|other}` as several without."""
     if (choice := _ALTERNATIVES.fullmatch(pattern)) is None:
+        if "{" in pattern or "}" in pattern:
+            raise RuleError(f"`{pattern}` has one choice inside another, or half of one")
         yield pattern
         return
     for option in choice[2].split("|"):
@@ -174,6 +181,7 @@ def _expand_choices(pattern: str) -> Iterator[str]:
 
 
 def _parse_items(pattern: str, classes: Mapping[str, str]) -> list[PatternItem]:
+    """Parse characters, classes and sets to (characters, is one of them, least, most). Raises RuleError."""
     items: list[PatternItem] = []
     place = 0
     while place < len(pattern):

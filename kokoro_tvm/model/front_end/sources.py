@@ -69,6 +69,7 @@ def obtain(
 
 
 def _archive(source: PackageSource, work: Path, root: Path, log: Log) -> Path:
+    """Return the archive of a source, downloaded if need be. Raises SourceUnavailableError."""
     if isinstance(source, HttpsSource):
         return _download(source.url, work / "archive.zip", log)
     if isinstance(source, PypiSource):
@@ -81,7 +82,10 @@ def _archive(source: PackageSource, work: Path, root: Path, log: Log) -> Path:
 
 
 def _download(url: str, target: Path, log: Log) -> Path:
-    """Download an address, which may not be larger than an archive."""
+    """Download an address to `target` and return that.
+
+    Raises SourceUnavailableError if it does not answer, BuildError if it is larger than an archive.
+    """
     if (reason := unreachable(url)) is not None:
         raise SourceUnavailableError(reason)
     start = time.monotonic()
@@ -100,6 +104,7 @@ def _download(url: str, target: Path, log: Log) -> Path:
 
 
 def _unpack_npm(source: NpmFilesSource, files: Mapping[str, str], out: Path, work: Path, log: Log) -> None:
+    """Download the packages of a source and extract files to `out`. Raises BuildError if one is missing."""
     for package in dict.fromkeys(name.partition("/")[0] for name in files):
         folder = work / package
         folder.mkdir()
@@ -115,6 +120,10 @@ def _unpack_npm(source: NpmFilesSource, files: Mapping[str, str], out: Path, wor
 
 
 def _copy_installed(source: InstalledSource, files: Mapping[str, str], out: Path) -> None:
+    """Copy files of an installed package to `out`.
+
+    Raises SourceUnavailableError if the package, its version or a file is missing.
+    """
     try:
         package = importlib.metadata.distribution(source.package)
     except importlib.metadata.PackageNotFoundError as error:

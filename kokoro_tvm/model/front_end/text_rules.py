@@ -96,6 +96,18 @@ class RuleLine(Spec):
         return (self.match,) if isinstance(self.match, str) else self.match
 
 
+class DoubtLine(Spec):
+    """Context that speaks against a kind of form."""
+
+    kind: str = Field(description="The kind of rules whose forms it makes dearer.")
+    cost: int = Field(gt=0, description="By how much: 1 for another rule, 2 for the text as written too.")
+    after: str = Field(default="", description="What stands before the form.")
+    before: str = Field(default="", description="What stands behind it.")
+    near: str = Field(default="", description="What stands anywhere in the paragraph.")
+    unless: str = Field(default="", description="What stands nowhere in the paragraph.")
+    next: tuple[str, ...] = Field(default=(), description="Parts of speech of the next word.")
+
+
 class LanguageFile(Spec):
     """Written forms of a language."""
 
@@ -111,9 +123,11 @@ class LanguageFile(Spec):
     any_case: tuple[str, ...] = Field(default=(), description="Lists whose words may be written large.")
     signs: dict[str, str] = Field(default={}, description="Signs that are said wherever they stand.")
     rules: tuple[RuleLine, ...] = Field(description="Written forms, the first that fits first.")
+    doubts: tuple[DoubtLine, ...] = Field(default=(), description="What speaks against a form.")
 
     @model_validator(mode="after")
     def _every_rule_fits(self) -> LanguageFile:
+        """Raise PydanticCustomError for a rule with an invalid pattern or template."""
         lists, types = _words_and_types(self)
         for index, rule in enumerate(self.rules):
             where: list[int | str] = ["rules", index, "match"]
@@ -130,10 +144,21 @@ class LanguageFile(Spec):
             except PatternError as error:
                 context = {"path": where, "why": str(error)}
                 raise PydanticCustomError("pattern", "{why}", context) from error
+        kinds = {rule.kind for rule in self.rules}
+        for index, doubt in enumerate(self.doubts):
+            try:
+                if doubt.kind not in kinds:
+                    raise PatternError(f"no rule has the kind `{doubt.kind}`{hint(doubt.kind, tuple(kinds))}")
+                for condition in (doubt.after, doubt.before, doubt.near, doubt.unless):
+                    check_pattern(condition, lists, types)
+            except PatternError as error:
+                context = {"path": ["doubts", index], "why": str(error)}
+                raise PydanticCustomError("pattern", "{why}", context) from error
         return self
 
 
 def _check_say(rule: RuleLine, file: LanguageFile, groups: set[str]) -> None:
+    """Raise PatternError if a template names a group, verb or list that there is not."""
     for group, verb, by in template_parts(rule.say):
         for name in (group, *((by,) if by and verb not in ("pieces", "parted") else ())):
             if name not in groups:
@@ -151,6 +176,7 @@ def _words_and_types(file: LanguageFile) -> tuple[dict[str, Any], dict[str, Any]
 
 
 def _types(file: LanguageFile) -> dict[str, dict[str, str]]:
+    """Return the types as the runtime reads them."""
     return {
         name: {"match": entry, "say": ""} if isinstance(entry, str) else entry.model_dump()
         for name, entry in file.types.items()
@@ -224,10 +250,23 @@ def compile_language(language: str, folder: Path) -> dict[str, Any]:
         "lists": lists,
         "signs": file.signs,
         "rules": rules,
+        "doubts": [
+            {
+                "kind": doubt.kind,
+                "cost": doubt.cost,
+                "after": f"(?:{doubt.after})$" if doubt.after else "",
+                "before": doubt.before,
+                "near": doubt.near,
+                "unless": doubt.unless,
+                "next": doubt.next,
+            }
+            for doubt in file.doubts
+        ],
     }
 
 
 def _entries(name: str, file: LanguageFile, cldr: Cldr) -> dict[str, Any]:
+    """Return the entries of a list, with CLDR's words and in the letter cases that are read."""
     entries: dict[str, Any] = {}
     for word, item in file.lists[name].items():
         if word == "cldr":

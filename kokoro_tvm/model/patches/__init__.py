@@ -55,6 +55,7 @@ def method_patch(name: str, replaces: Mapping[str, Callable[..., Any]]) -> Patch
 
     @contextmanager
     def apply(module: nn.Module) -> Iterator[None]:
+        """Replace the methods while the block runs."""
         with ExitStack() as undo:
             for dotted, function in replaces.items():
                 _replace(name, module, dotted, function, undo)
@@ -70,12 +71,12 @@ def resolve_attribute(dotted: str) -> Any:
         BuildError: No installed package has it.
     """
     parts = dotted.split(".")
-    for cut in range(len(parts) - 1, 0, -1):
+    for count in range(len(parts) - 1, 0, -1):
         try:
-            value = importlib.import_module(".".join(parts[:cut]))
+            value = importlib.import_module(".".join(parts[:count]))
         except ModuleNotFoundError:
             continue
-        for part in parts[cut:]:
+        for part in parts[count:]:
             if not hasattr(value, part):
                 break
             value = getattr(value, part)
@@ -87,7 +88,7 @@ def resolve_attribute(dotted: str) -> Any:
 def _replace(
     patch: str, module: nn.Module, dotted: str, function: Callable[..., Any], undo: ExitStack
 ) -> None:
-    """Bind `function` on every module whose class still has the stock method."""
+    """Bind `function` on every module whose class still has the stock method. Raises BuildError."""
     stock, method = resolve_attribute(dotted), dotted.rpartition(".")[2]
     instances = [m for m in module.modules() if getattr(type(m), method, None) is stock]
     if not instances:

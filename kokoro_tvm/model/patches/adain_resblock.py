@@ -11,8 +11,6 @@ from kokoro_tvm.model.patches import method_patch
 from kokoro_tvm.model.patches.base.layers import apply_conv1d, compute_adain
 from kokoro_tvm.model.patches.base.length import scale_length
 
-__all__ = ["PATCH"]
-
 
 def _forward(
     self: nn.Module, x: Tensor, style: Tensor, length: Tensor | None = None, tolerant: bool = False

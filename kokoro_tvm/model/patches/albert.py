@@ -9,11 +9,12 @@ from kokoro_tvm import kernels as ops
 from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.model.patches import method_patch
 
-__all__ = ["PATCH"]
-
 
 def _forward(self: nn.Module, tokens: Tensor, length: Tensor | None = None) -> Tensor:
-    """Return the last hidden states (1, T, C) of tokens int64 (1, T); the stock method also takes a mask."""
+    """Return the last hidden states (1, T, C) of tokens int64 (1, T); the stock method also takes a mask.
+
+    Raises BuildError for another activation than gelu_new.
+    """
     config = self.config
     if config.hidden_act != "gelu_new":
         raise BuildError(f"patch albert supports the activation gelu_new, not {config.hidden_act}")
@@ -53,10 +54,12 @@ def _apply_layer(layer: nn.Module, x: Tensor, length: Tensor | None) -> Tensor:
 
 
 def _project(linear: nn.Linear, x: Tensor, length: Tensor | None, residual: Tensor | None = None) -> Tensor:
+    """Apply a linear layer to every step of x (1, T, C), and add a residual."""
     return ops.conv1d(x, linear.weight, linear.bias, residual=residual, length=length)
 
 
 def _normalize(norm: nn.LayerNorm, x: Tensor, length: Tensor | None) -> Tensor:
+    """Apply a layer norm over the channels of x (1, T, C)."""
     return ops.layer_norm(x, norm.weight, norm.bias, length, eps=norm.eps)
 
 

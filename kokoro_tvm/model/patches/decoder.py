@@ -9,8 +9,6 @@ from kokoro_tvm.model.patches import method_patch
 from kokoro_tvm.model.patches.base.layers import apply_conv1d
 from kokoro_tvm.model.patches.base.length import scale_length
 
-__all__ = ["PATCH"]
-
 
 def _forward(
     self: nn.Module,

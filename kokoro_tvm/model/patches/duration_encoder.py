@@ -7,8 +7,6 @@ from torch import Tensor, nn
 
 from kokoro_tvm.model.patches import method_patch
 
-__all__ = ["PATCH"]
-
 
 def _forward(self: nn.Module, x: Tensor, style: Tensor, length: Tensor | None = None) -> Tensor:
     """Encode x (1, T, C) with the style (1, S) to (1, T, C + S).

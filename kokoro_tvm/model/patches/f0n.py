@@ -10,8 +10,6 @@ from kokoro_tvm import kernels as ops
 from kokoro_tvm.model.patches import method_patch
 from kokoro_tvm.model.patches.base.length import scale_length
 
-__all__ = ["PATCH"]
-
 
 def _f0n_train(
     self: nn.Module, x: Tensor, style: Tensor, length: Tensor | None = None

@@ -10,8 +10,6 @@ from kokoro_tvm.model.patches import method_patch
 from kokoro_tvm.model.patches.base.layers import apply_conv1d
 from kokoro_tvm.model.patches.base.length import scale_length
 
-__all__ = ["PATCH"]
-
 
 def _forward(
     self: nn.Module, x: Tensor, style: Tensor, f0: Tensor, noise: Tensor, length: Tensor | None = None
@@ -40,7 +38,10 @@ def _forward(
 def _upsample(
     conv: nn.ConvTranspose1d, x: Tensor, residual: Tensor, length: Tensor | None, lead: bool
 ) -> Tensor:
-    """Apply the transposed convolution after a leaky ReLU; the last one starts with a reflected step."""
+    """Apply the transposed convolution after a leaky ReLU; the last one starts with a reflected step.
+
+    Raises BuildError for other strides and taps.
+    """
     taps, stride, padding = conv.kernel_size[0], conv.stride[0], conv.padding[0]
     if taps != 2 * stride or padding != stride // 2 or stride % 2 or conv.output_padding[0]:
         raise BuildError(

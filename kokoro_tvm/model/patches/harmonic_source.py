@@ -7,8 +7,6 @@ from torch import Tensor, nn
 from kokoro_tvm import kernels as ops
 from kokoro_tvm.model.patches import method_patch
 
-__all__ = ["PATCH"]
-
 
 def _forward(self: nn.Module, f0: Tensor, noise: Tensor, length: Tensor | None = None) -> Tensor:
     """Return the excitation (1, N*upsample) of f0 (1, N) in Hz and noise (1, N*upsample), standard normal.

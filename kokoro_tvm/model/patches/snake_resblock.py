@@ -7,8 +7,6 @@ from torch import Tensor, nn
 from kokoro_tvm.model.patches import method_patch
 from kokoro_tvm.model.patches.base.layers import apply_conv1d, compute_adain
 
-__all__ = ["PATCH"]
-
 
 def _forward(
     self: nn.Module,

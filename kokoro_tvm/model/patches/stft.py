@@ -8,8 +8,6 @@ from kokoro_tvm import kernels as ops
 from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.model.patches import method_patch
 
-__all__ = ["PATCH"]
-
 
 def _transform(self: nn.Module, x: Tensor, length: Tensor | None = None) -> Tensor:
     """Return magnitudes, then phases, (1, samples/hop + 1, n_fft + 2), of x (1, samples).

@@ -8,8 +8,6 @@ from kokoro_tvm import kernels as ops
 from kokoro_tvm.model.patches import method_patch
 from kokoro_tvm.model.patches.base.layers import apply_conv1d
 
-__all__ = ["PATCH"]
-
 
 def _forward(self: nn.Module, tokens: Tensor, length: Tensor | None = None) -> Tensor:
     """Encode tokens int64 (1, T) to (1, T, C).

@@ -17,8 +17,6 @@ from torch.nn.utils.weight_norm import WeightNorm
 from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.model.patches import Patch
 
-__all__ = ["PATCH", "fold_weight_norm"]
-
 
 def fold_weight_norm(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Replace every pair `NAME_g`, `NAME_v` of a stock state dict by `NAME`, in the dtype of `NAME_v`.
@@ -50,7 +48,10 @@ def fold_weight_norm(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def _fold(g: Tensor, v: Tensor, name: str) -> Tensor:
-    """Compute g (O, 1, ...) * v (O, ...) / ||v|| per first index; on the meta device, its shape only."""
+    """Compute g (O, 1, ...) * v (O, ...) / ||v|| per first index; on the meta device, its shape only.
+
+    Raises BuildError.
+    """
     if v.is_meta:
         return torch.empty_like(v)
     norm = torch.linalg.vector_norm(v.double(), dim=tuple(range(1, v.dim())), keepdim=True)
@@ -61,7 +62,10 @@ def _fold(g: Tensor, v: Tensor, name: str) -> Tensor:
 
 @contextmanager
 def _apply(module: nn.Module) -> Iterator[None]:
-    """Replace g, v and the hook that combines them by a parameter `weight`; restore them at the end."""
+    """Replace g, v and the hook that combines them by a parameter `weight`; restore them at the end.
+
+    Raises BuildError.
+    """
     normed = [
         (path, part, hook)
         for path, part in module.named_modules()

@@ -7,8 +7,6 @@ from pathlib import Path
 from kokoro_tvm.model.sources.material import Material, SourceUnavailableError
 from kokoro_tvm.recipe.checkpoint import FileSource
 
-__all__ = ["find"]
-
 
 def find(source: FileSource, config: str | None, root: Path) -> Material:
     """Return the file, its voices, and the configuration beside it; relative paths start from `root`.

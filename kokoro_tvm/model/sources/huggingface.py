@@ -10,8 +10,6 @@ from kokoro_tvm.model.network import PROBE_TIMEOUT_S, unreachable
 from kokoro_tvm.model.sources.material import Log, Material, SourceUnavailableError
 from kokoro_tvm.recipe.checkpoint import HuggingFaceSource
 
-__all__ = ["download"]
-
 
 def download(
     source: HuggingFaceSource, voices: Sequence[str], config: str | None, work: Path, log: Log
@@ -35,6 +33,7 @@ def download(
 
 
 def _download(source: HuggingFaceSource, name: str, work: Path, log: Log) -> Path:
+    """Download a file of a repository into `work`. Raises SourceUnavailableError."""
     from huggingface_hub import hf_hub_download
 
     start = time.monotonic()
@@ -50,4 +49,5 @@ def _download(source: HuggingFaceSource, name: str, work: Path, log: Log) -> Pat
 
 
 def _first_line(error: Exception) -> str:
+    """Return class and first line of an error."""
     return f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"

@@ -12,8 +12,6 @@ from typing import TypeVar
 from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.recipe.checkpoint import HuggingFaceSource, NpmSource, Source
 
-__all__ = ["Log", "Material", "SourceUnavailableError", "describe", "try_sources"]
-
 Log = Callable[[str], None]
 _S = TypeVar("_S")
 

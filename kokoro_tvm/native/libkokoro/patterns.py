@@ -10,14 +10,12 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from re import _constants as op  # type: ignore[attr-defined]
 from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any
 
 from kokoro_tvm.common.errors import BuildError
-
-__all__ = ["OPERATIONS", "PLACES", "CompiledPattern", "Sets", "compile_pattern", "ranges_of"]
 
 OPERATIONS = (
     *("match", "char", "set", "split", "jump", "save", "run", "lazy_run", "enter", "loop", "lazy_loop"),
@@ -30,7 +28,6 @@ PLACES = ("beginning", "end", "end_string", "boundary", "not_boundary")
 Ranges = tuple[tuple[int, int], ...]
 """Ranges of code points, first and last, in order."""
 
-_ALL = "".join(map(chr, range(sys.maxunicode + 1)))
 _ENDLESS = -1
 _MAX_GROUPS, _MAX_SLOTS = 32, 128  # limits of the interpreter
 _MAX_FIRST = 64  # first characters of an alternative that a switch can select by
@@ -64,8 +61,8 @@ class Sets:
         and last character of each range."""
         self._places: dict[Ranges, int] = {}
 
-    def place(self, ranges: Ranges) -> int:
-        """Return the place of a class."""
+    def add(self, ranges: Ranges) -> int:
+        """Store a class, once, and return its index in `words`."""
         if ranges not in self._places:
             self._places[ranges] = len(self.words)
             bits = sum(1 << c for first, last in ranges for c in range(first, min(last, 127) + 1))
@@ -102,8 +99,8 @@ def compile_pattern(pattern: str, sets: Sets, flags: int = 0) -> CompiledPattern
     writer.put("match")
     if tree.state.groups > _MAX_GROUPS or writer.slots > _MAX_SLOTS:
         raise BuildError(f"The expression {pattern} has too many groups for libkokoro.")
-    first, may_be_empty = _first(tree, tree.state.flags)
-    head = [tree.state.groups, writer.slots, -1 if may_be_empty else sets.place(first)]
+    first, may_be_empty = _first_characters(tree, tree.state.flags)
+    head = [tree.state.groups, writer.slots, -1 if may_be_empty else sets.add(first)]
     return CompiledPattern((*head, *writer.code), dict(tree.state.groupdict))
 
 
@@ -127,54 +124,60 @@ class _Writer:
     def sequence(self, tree: Iterable[Any]) -> None:
         """Append the code of a sequence."""
         for code, value in tree:
-            self._part(code, value)
+            self._put_part(code, value)
 
-    def _part(self, code: Any, value: Any) -> None:
-        single = _single([(code, value)], self.flags)
+    def _put_part(self, code: Any, value: Any) -> None:
+        """Append the code of one part of Python's parse tree. Raises BuildError for an unsupported part."""
+        single = _single_character([(code, value)], self.flags)
         if single is not None and len(single) == 1 and single[0][0] == single[0][1]:
             self.put("char", single[0][0])
         elif single is not None:
-            self.put("set", self.sets.place(single))
+            self.put("set", self.sets.add(single))
         elif code in _REPEATS:
-            self._repeat(value, "" if code is op.MAX_REPEAT else "lazy_")
+            self._put_repeat(value, "" if code is op.MAX_REPEAT else "lazy_")
         elif code is op.SUBPATTERN and not value[1] and not value[2]:
-            self._group(value[0], value[3])
+            self._put_group(value[0], value[3])
         elif code is op.BRANCH:
-            self._branch(value[1])
+            self._put_branch(value[1])
         elif code in (op.ASSERT, op.ASSERT_NOT):
-            self._look(code is op.ASSERT, *value)
+            self._put_look(code is op.ASSERT, *value)
         elif code is op.AT:
             if self.flags & re.MULTILINE:
-                raise self._refused("lines")
+                raise self._error("lines")
             self.put("at", PLACES.index(_PLACES[value]))
         elif code is op.GROUPREF:
             self.put("same", value)
         else:
-            raise self._refused(str(code))
+            raise self._error(str(code))
 
-    def _refused(self, what: str) -> BuildError:
+    def _error(self, what: str) -> BuildError:
         return BuildError(f"The expression {self.pattern} has {what}, which libkokoro does not know.")
 
-    def _group(self, number: int | None, tree: Any) -> None:
+    def _put_group(self, number: int | None, tree: Any) -> None:
+        """Append the code of a group, which saves begin and end of its match if it has a number."""
         if number is not None:
             self.put("save", 2 * number)
         self.sequence(tree)
         if number is not None:
             self.put("save", 2 * number + 1)
 
-    def _repeat(self, value: Any, lazy: str) -> None:
+    def _put_repeat(self, value: Any, lazy: str) -> None:
+        """Append the code of a repetition: `run` of one character, `split` for `?`, else a counted loop.
+
+        Raises BuildError.
+        """
         least, most, tree = value
         most = _ENDLESS if most is op.MAXREPEAT else int(most)
-        single = _single(tree, self.flags)
+        single = _single_character(tree, self.flags)
         if single is not None:
-            self.put(f"{lazy}run", self.sets.place(single), least, most)
+            self.put(f"{lazy}run", self.sets.add(single), least, most)
         elif (least, most) == (0, 1) and not lazy:
             behind = self.put("split", 0)
             self.sequence(tree)
             self.code[behind - 1] = len(self.code)
         else:
             if tree.getwidth()[0] == 0:
-                raise self._refused("a repetition of what may be empty")
+                raise self._error("a repetition of what may be empty")
             slot, self.slots = self.slots, self.slots + 1
             self.put("enter", slot)
             begin = len(self.code)
@@ -184,23 +187,25 @@ class _Writer:
             self.put("jump", begin)
             self.code[behind - 1] = len(self.code)
 
-    def _look(self, is_positive: bool, direction: int, tree: Any) -> None:
+    def _put_look(self, is_positive: bool, direction: int, tree: Any) -> None:
+        """Append the code of a look ahead or behind. Raises BuildError for one behind of varying width."""
         width, most = tree.getwidth()
         if direction < 0 and width != most:
-            raise self._refused("a look behind of no fixed width")
+            raise self._error("a look behind of no fixed width")
         name = ("" if is_positive else "not_") + ("ahead" if direction > 0 else "behind")
         behind = self.put(name, *([0] if direction > 0 else [width, 0]))
         self.sequence(tree)
         self.put("match")
         self.code[behind - 1] = len(self.code)
 
-    def _branch(self, ways: Sequence[Any]) -> None:
-        firsts = [_first(way, self.flags) for way in ways]
+    def _put_branch(self, ways: Sequence[Any]) -> None:
+        """Append the code of alternatives, which many select by the next character in a sorted table."""
+        firsts = [_first_characters(way, self.flags) for way in ways]
         selectors = [None if empty or _count(chars) > _MAX_FIRST else chars for chars, empty in firsts]
         jumps: list[int] = []  # places of jumps to the end
         starts: list[list[int]] = [[] for _ in ways]  # places of jumps to each alternative
         if len(ways) < _MIN_SWITCH or all(chars is None for chars in selectors):
-            self._one_of(range(len(ways)), starts)
+            self._put_splits(range(len(ways)), starts)
         else:
             chars = sorted({c for ranges in selectors if ranges for a, b in ranges for c in range(a, b + 1)})
             table = self.put("switch", len(chars), 0, *(word for c in chars for word in (c, 0)))
@@ -208,15 +213,15 @@ class _Writer:
             others = [i for i, ranges in enumerate(selectors) if ranges is None]
             self.code[table - 1] = len(self.code)
             if others:
-                self._one_of(others, starts)
+                self._put_splits(others, starts)
             else:
-                self.put("set", self.sets.place(()))  # matches nothing
+                self.put("set", self.sets.add(()))  # matches nothing
             chains: dict[tuple[int, ...], int] = {}
             for i, c in enumerate(chars):
                 fitting = tuple(n for n, ranges in enumerate(selectors) if ranges is None or _has(ranges, c))
                 if fitting not in chains:
                     chains[fitting] = len(self.code)
-                    self._one_of(fitting, starts)
+                    self._put_splits(fitting, starts)
                 self.code[table + 2 * i + 1] = chains[fitting]
         for number, way in enumerate(ways):
             for place in starts[number]:
@@ -226,7 +231,8 @@ class _Writer:
         for place in jumps:
             self.code[place] = len(self.code)
 
-    def _one_of(self, numbers: Sequence[int], starts: list[list[int]]) -> None:
+    def _put_splits(self, numbers: Sequence[int], starts: list[list[int]]) -> None:
+        """Append splits that try alternatives in order, and add the places of their jumps to `starts`."""
         for place, number in enumerate(numbers):
             split = self.put("split", 0) if place < len(numbers) - 1 else 0
             starts[number].append(self.put("jump", 0) - 1)
@@ -234,18 +240,18 @@ class _Writer:
                 self.code[split - 1] = len(self.code)
 
 
-def _single(tree: Sequence[Any], flags: int) -> Ranges | None:
+def _single_character(tree: Sequence[Any], flags: int) -> Ranges | None:
     """Return the characters of an expression that matches exactly one character, else None."""
     if len(tree) != 1:
         return None
     code, value = tree[0]
     if code in _SINGLE:
         return _characters(code, value, flags)
-    ways = [_single(way, flags) for way in value[1]] if code is op.BRANCH else [None]
+    ways = [_single_character(way, flags) for way in value[1]] if code is op.BRANCH else [None]
     return None if None in ways else _union(*(way for way in ways if way is not None))
 
 
-def _first(tree: Iterable[Any], flags: int) -> tuple[Ranges, bool]:
+def _first_characters(tree: Iterable[Any], flags: int) -> tuple[Ranges, bool]:
     """Return the first characters of a match, and whether the match may be empty."""
     firsts: Ranges = ()
     for code, value in tree:
@@ -253,12 +259,12 @@ def _first(tree: Iterable[Any], flags: int) -> tuple[Ranges, bool]:
             return _union(firsts, _characters(code, value, flags)), False
         inner: list[tuple[Ranges, bool]] = []
         if code in _REPEATS:
-            chars, empty = _first(value[2], flags)
+            chars, empty = _first_characters(value[2], flags)
             inner = [(chars, empty or value[0] == 0)]
         elif code is op.SUBPATTERN:
-            inner = [_first(value[3], flags)]
+            inner = [_first_characters(value[3], flags)]
         elif code is op.BRANCH:
-            inner = [_first(way, flags) for way in value[1]]
+            inner = [_first_characters(way, flags) for way in value[1]]
         elif code is op.GROUPREF:
             return ((0, sys.maxunicode),), True
         for chars, _ in inner:
@@ -289,19 +295,20 @@ def _has(ranges: Ranges, c: int) -> bool:
 def _characters(code: Any, value: Any, flags: int) -> Ranges:
     """Return the characters of a part that matches one character."""
     if code is op.ANY:
-        return _EVERY if flags & re.DOTALL else _others(((10, 10),))
+        return _EVERY if flags & re.DOTALL else _complement(((10, 10),))
     items = list(value) if code is op.IN else [(code, value)]
     if flags & re.IGNORECASE:
-        return ranges_of(f"[{''.join(_written(items))}]", flags & (re.IGNORECASE | re.ASCII))
+        return ranges_of(f"[{''.join(_format_class(items))}]", flags & (re.IGNORECASE | re.ASCII))
     negated = items[0][0] in (op.NEGATE, op.NOT_LITERAL)
-    union = _union(*(_of_item(kind, item, flags) for kind, item in items))
-    return _others(union) if negated else union
+    union = _union(*(_item_ranges(kind, item, flags) for kind, item in items))
+    return _complement(union) if negated else union
 
 
 _EVERY: Ranges = ((0, sys.maxunicode),)
 
 
-def _of_item(code: Any, value: Any, flags: int) -> Ranges:
+def _item_ranges(code: Any, value: Any, flags: int) -> Ranges:
+    """Return the characters of one item of a class in brackets."""
     if code is op.NEGATE:
         return ()
     if code is op.RANGE:
@@ -309,14 +316,15 @@ def _of_item(code: Any, value: Any, flags: int) -> Ranges:
     return ranges_of(_CATEGORIES[value], flags & re.ASCII) if code is op.CATEGORY else ((value, value),)
 
 
-def _others(ranges: Ranges) -> Ranges:
-    """Return the complement."""
+def _complement(ranges: Ranges) -> Ranges:
+    """Return all characters that are not in the ranges."""
     starts = [0, *(last + 1 for _, last in ranges)]
     ends = [*(first - 1 for first, _ in ranges), sys.maxunicode]
     return tuple((first, last) for first, last in zip(starts, ends, strict=True) if first <= last)
 
 
-def _written(items: Iterable[Any]) -> Iterator[str]:
+def _format_class(items: Iterable[Any]) -> Iterator[str]:
+    """Yield the parts of a class in brackets as Python's engine reads them."""
     for code, value in items:
         if code is op.NEGATE:
             yield "^"
@@ -331,4 +339,11 @@ def _written(items: Iterable[Any]) -> Iterator[str]:
 @lru_cache(None)
 def ranges_of(one: str, flags: int = 0) -> Ranges:
     """Return the characters that an expression of one character matches, by asking Python's engine."""
-    return tuple((m.start(), m.end() - 1) for m in re.compile(f"(?:{one})+", flags).finditer(_ALL))
+    matches = re.compile(f"(?:{one})+", flags).finditer(_list_characters())
+    return tuple((match.start(), match.end() - 1) for match in matches)
+
+
+@cache
+def _list_characters() -> str:
+    """Return all characters. It takes 0.1 s, and most importers need none."""
+    return "".join(map(chr, range(sys.maxunicode + 1)))

@@ -9,8 +9,6 @@ from pathlib import Path
 
 from kokoro_tvm.common.packages import find_package_folder
 
-__all__ = ["FLAGS", "ffi_sources", "headers", "include_flags", "runtime_sources"]
-
 FLAGS = (
     *("-std=c++17", "-O2", "-fvisibility=hidden", "-fvisibility-inlines-hidden"),
     *("-DTVM_FFI_USE_LIBBACKTRACE=0", "-DTVM_FFI_BACKTRACE_ON_SEGFAULT=0"),

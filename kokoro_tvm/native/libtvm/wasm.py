@@ -17,8 +17,6 @@ from kokoro_tvm.native.libtvm.sources import FLAGS, ffi_sources, include_flags, 
 from kokoro_tvm.native.toolchains.lld import IMPORTED
 from kokoro_tvm.native.toolchains.zig import MOST_MEMORY, Zig
 
-__all__ = ["WASM", "compile_wasm", "sources"]
-
 WASM = "libtvm.wasm"
 
 _HERE = Path(__file__).with_name("platform")
@@ -71,19 +69,20 @@ def compile_wasm(zig: Zig, out: Path, processes: int) -> None:
             _HERE / "wasm.cc": [],
             _HERE / "blocks.cc": [],
             _HERE / "webgpu.cc": [],
-            _unit(ffi, Path(folder, "ffi.cc")): [],
+            _write_unit(ffi, Path(folder, "ffi.cc")): [],
             module: [],
-            allocator: [*_renamed(_LOCKED), *_renamed(_BLOCKS)],
-            _unit([*runtime.values()], Path(folder, "tvm.cc")): _renamed(_LOCKED),
+            allocator: [*_rename_options(_LOCKED), *_rename_options(_BLOCKS)],
+            _write_unit([*runtime.values()], Path(folder, "tvm.cc")): _rename_options(_LOCKED),
         }
         # Exceptions first: the linker takes nothing from the C++ library that is defined already.
-        commands = _exceptions(zig)
+        commands = _exception_units(zig)
         commands += [
             ([*flags, *more, "-fwasm-exceptions", "-c", str(unit)], unit.name) for unit, more in units.items()
         ]
         objects = [str(Path(folder, f"{number}.o")) for number in range(len(commands))]
 
         def compile_one(number: int) -> None:
+            """Compile a source to its object."""
             arguments, name = commands[number]
             zig.run([*arguments, "-o", objects[number]], name)
 
@@ -92,17 +91,18 @@ def compile_wasm(zig: Zig, out: Path, processes: int) -> None:
         zig.run([*_TARGET, *_link_options(), *objects, "-o", str(out / WASM)], WASM)
 
 
-def _renamed(names: Mapping[str, str]) -> list[str]:
+def _rename_options(names: Mapping[str, str]) -> list[str]:
+    """Return options that replace names by ours: -DNAME=OURS."""
     return [f"-D{name}={ours}" for name, ours in names.items()]
 
 
-def _unit(sources: Sequence[Path], path: Path) -> Path:
+def _write_unit(sources: Sequence[Path], path: Path) -> Path:
     """Write one source that includes several, because they share most of their headers."""
     path.write_text("".join(f'#include "{source}"\n' for source in sources), encoding="utf-8")
     return path
 
 
-def _exceptions(zig: Zig) -> list[tuple[list[str], str]]:
+def _exception_units(zig: Zig) -> list[tuple[list[str], str]]:
     """Return the compilations of exception handling, which zig's C++ library for WASI lacks."""
     lib = zig.folder / "lib"
     abi, unwind = lib / "libcxxabi", lib / "libunwind"
@@ -116,6 +116,7 @@ def _exceptions(zig: Zig) -> list[tuple[list[str], str]]:
 
 
 def _link_options() -> Sequence[str]:
+    """Return the options of zig for the WebAssembly module: exports, memory and stack."""
     options = [*(f"--export={name}" for name in _EXPORTS), "--export-table", "--growable-table"]
     options += ["--import-memory", f"--initial-memory={_INITIAL}", f"--max-memory={MOST_MEMORY}"]
     options += ["-z", f"stack-size={_STACK}"]

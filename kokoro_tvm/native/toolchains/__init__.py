@@ -77,11 +77,11 @@ def link_with(
     """
     with tempfile.TemporaryDirectory(dir=out.parent, prefix=".link-") as folder:
         partial = Path(folder, out.name)
-        done = subprocess.run(
+        process = subprocess.run(
             [*command, *into(partial)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
-        if done.returncode != 0:
-            reason = f"exit status {done.returncode}: {done.stdout.strip()}"
+        if process.returncode != 0:
+            reason = f"exit status {process.returncode}: {process.stdout.strip()}"
             raise BuildError(f"{version} could not link {out.name}: {reason}")
         if not partial.is_file() or partial.stat().st_size == 0:
             raise BuildError(f"{version} wrote no library for {out.name}; is the disk full?")
@@ -111,13 +111,16 @@ def version_of(command: str, package: str, purpose: str = "link with", otherwise
         BuildError: There is no such program.
     """
     try:
-        return _first_line(shutil.which(command) or command)
+        return _print_version(shutil.which(command) or command)
+    except FileNotFoundError:
+        lack = f"no {command} to {purpose}"
     except (OSError, subprocess.CalledProcessError) as error:
-        install = f"install it (Debian: apt-get install {package}){otherwise}"
-        raise BuildError(f"no working {command} to {purpose} ({error}): {install}") from error
+        lack = f"no working {command} to {purpose} ({error})"
+    raise BuildError(f"{lack}: apt-get install {package}{otherwise}")
 
 
 @cache  # by path: another PATH may name another program
-def _first_line(program: str) -> str:
-    done = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
-    return done.stdout.splitlines()[0]
+def _print_version(program: str) -> str:
+    """Return the first line of `PROGRAM --version`. Raises OSError or CalledProcessError."""
+    process = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
+    return process.stdout.splitlines()[0]

@@ -8,8 +8,6 @@ from pathlib import Path
 from kokoro_tvm.native.toolchains import Toolchain, link_with, version_of
 from kokoro_tvm.native.toolchains.lld import newest
 
-__all__ = ["ARCHIVE", "prefix_of"]
-
 _MODE = "qcsDL"  # a new archive with an index and without times; archives are replaced by their members
 
 

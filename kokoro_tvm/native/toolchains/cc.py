@@ -13,8 +13,6 @@ from kokoro_tvm.common.packages import find_package_folder
 from kokoro_tvm.common.platforms import Platform, detect_platform
 from kokoro_tvm.native.toolchains import problem_of, version_of
 
-__all__ = ["MINGW", "NATIVE_CXX", "CCompiler", "linux_compiler", "run_compiler", "tvm_ffi_headers"]
-
 _GCC = re.compile(r"gcc(?:-(?P<architecture>[\w-]+)-linux-gnu)?")
 _DEBIAN = {
     "aarch64": "arm64",
@@ -56,8 +54,8 @@ class CCompiler:
         """Run the compiler; `what` names its output in messages. Raises BuildError."""
         run_compiler([self.command, *arguments], self.version(), what)
 
-    def system(self) -> str:
-        """Return the folder of the C library of its programs, for an emulator."""
+    def get_sysroot(self) -> str:
+        """Return the folder in which an emulator finds the C library of the architecture."""
         if self == _NATIVE_C:
             return "/"
         command = [self.command, "-print-file-name=libc.so.6"]
@@ -76,9 +74,9 @@ MINGW = CCompiler("x86_64-w64-mingw32-gcc", "gcc-mingw-w64-x86-64")
 
 def run_compiler(command: Sequence[str], version: str, what: str) -> None:
     """Run a compiler. Raises BuildError with its output, its `version` and `what` it compiles."""
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    if done.returncode:
-        raise BuildError(f"{version} could not compile {what}: {done.stdout.strip()}")
+    process = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if process.returncode:
+        raise BuildError(f"{version} could not compile {what}: {process.stdout.strip()}")
 
 
 def linux_compiler(architecture: str, program: str = "gcc") -> CCompiler:

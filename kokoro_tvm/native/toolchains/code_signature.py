@@ -5,8 +5,6 @@ from __future__ import annotations
 import hashlib
 import struct
 
-__all__ = ["check_signature"]
-
 _MACHO_64, _CODE_SIGNATURE = 0xFEEDFACF, 0x1D
 _SUPER_BLOB, _CODE_DIRECTORY = 0xFADE0CC0, 0xFADE0C02
 _SHA256 = 2
@@ -22,12 +20,13 @@ def check_signature(content: bytes) -> None:
         ValueError: A page differs, or a part of the signature is missing.
     """
     try:
-        _check(content)
+        _check_directories(content)
     except struct.error as error:
         raise ValueError("it is cut short") from error
 
 
-def _check(content: bytes) -> None:
+def _check_directories(content: bytes) -> None:
+    """Find the signature and check each of its code directories. Raises ValueError or struct.error."""
     magic, _, _, _, commands = struct.unpack_from("<5I", content)
     if magic != _MACHO_64:
         raise ValueError("it is no Mach-O file of 64 bits")
@@ -51,7 +50,10 @@ def _check(content: bytes) -> None:
 
 
 def _check_pages(content: bytes, at: int, end: int) -> None:
-    """Check the code directory at `at`, which has digests of the content up to `end`."""
+    """Compare the content with the digests of the code directory at `at`, whose signature begins at `end`.
+
+    Raises ValueError.
+    """
     _, _, _, flags, digests, _, _, pages, limit = struct.unpack_from(">9I", content, at)
     size, kind, _, page_bits = struct.unpack_from("4B", content, at + 36)
     if kind != _SHA256 or size != hashlib.sha256().digest_size:

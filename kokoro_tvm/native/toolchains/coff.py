@@ -10,8 +10,6 @@ from pathlib import Path
 from kokoro_tvm.native.toolchains import link_with
 from kokoro_tvm.native.toolchains.lld import IMPORTED, Lld
 
-__all__ = ["COFF", "import_library"]
-
 _DLLS = {  # DLL -> functions; on Windows, the C library contains libm
     "ucrtbase.dll": (*IMPORTED["libc"], *IMPORTED["libm"]),
     "tvm_ffi.dll": IMPORTED["tvm_ffi"],
@@ -55,7 +53,7 @@ def import_library(dlls: Mapping[str, Sequence[str]]) -> bytes:
     Format" and
     "Archive (Library) File Format".
     """
-    members = [(name, _import(name, dll)) for dll, names in dlls.items() for name in names]
+    members = [(name, _import_object(name, dll)) for dll, names in dlls.items() for name in names]
     index_size = 4 + 4 * 2 * len(members) + sum(2 * len(name) + len("__imp_") + 2 for name, _ in members)
     at, offsets, names = len(_MAGIC) + _HEADER + index_size + index_size % 2, [], []
     for name, content in members:
@@ -64,18 +62,20 @@ def import_library(dlls: Mapping[str, Sequence[str]]) -> bytes:
         at += _HEADER + len(content) + len(content) % 2
     index = struct.pack(f">I{len(offsets)}I", len(offsets), *offsets)
     index += b"".join(name.encode() + b"\0" for name in names)
-    return _MAGIC + b"".join(_member(n, c) for n, c in [("", index), *members])
+    return _MAGIC + b"".join(_archive_member(n, c) for n, c in [("", index), *members])
 
 
 _MAGIC = b"!<arch>\n"
 _HEADER = 60  # bytes of a member's header
 
 
-def _import(name: str, dll: str) -> bytes:
+def _import_object(name: str, dll: str) -> bytes:
+    """Return a short import object: it imports a function of a DLL by name."""
     data = f"{name}\0{dll}\0".encode()
     return struct.pack("<HHHHIIHH", 0, 0xFFFF, 0, _AMD64, 0, len(data), 0, _BY_NAME) + data
 
 
-def _member(name: str, content: bytes) -> bytes:
+def _archive_member(name: str, content: bytes) -> bytes:
+    """Return a member of an archive: header, content and padding."""
     header = f"{name[:15] + '/':16}{0:<12}{0:<6}{0:<6}{0:<8}{len(content):<10}`\n"
     return header.encode() + content + b"\n" * (len(content) % 2)

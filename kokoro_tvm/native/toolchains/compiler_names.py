@@ -16,8 +16,6 @@ from pathlib import Path
 from kokoro_tvm.common.platforms import WEB, parse_triple
 from kokoro_tvm.common.words import nearest
 
-__all__ = ["FILE", "CompilerNames", "compiler_names", "unknown_in_triple"]
-
 FILE = Path(__file__).with_suffix(".json")
 
 # Operating systems in triples -> the environments that may follow.

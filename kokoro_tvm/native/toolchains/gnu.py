@@ -8,8 +8,6 @@ from pathlib import Path
 
 from kokoro_tvm.native.toolchains import Toolchain, link_with, version_of
 
-__all__ = ["GNU"]
-
 
 class Gnu(Toolchain):
     """g++."""

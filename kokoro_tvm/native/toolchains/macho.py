@@ -11,8 +11,6 @@ from kokoro_tvm.native.toolchains import link_with
 from kokoro_tvm.native.toolchains.code_signature import check_signature
 from kokoro_tvm.native.toolchains.lld import IMPORTED, Lld
 
-__all__ = ["MACHO", "OLDEST", "MachOToolchain"]
-
 OLDEST = {"macos": "11.0", "ios": "14.0"}
 """Oldest system version that code is for; for macOS, that of the TVM runtime's wheels."""
 
@@ -69,6 +67,7 @@ class MachOToolchain(Lld):
         options += [word for name in outside for word in ("-U", f"_{name}")]
 
         def check(path: Path) -> None:
+            """Raise BuildError if the library's signature is invalid."""
             try:
                 check_signature(path.read_bytes())
             except ValueError as error:

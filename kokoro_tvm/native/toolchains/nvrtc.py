@@ -15,8 +15,6 @@ from typing import Any
 from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.native.toolchains import problem_of
 
-__all__ = ["CompiledCuda", "KernelResources", "check", "compile_cuda", "fat_binary", "version"]
-
 _NVRTC, _NVFATBIN = "libnvrtc.so.13", "libnvfatbin.so.13"
 _FOLDER = Path(__file__).parent / "nvrtc_headers"
 _HEADERS = {
@@ -70,13 +68,13 @@ class CompiledCuda:
 def version() -> str:
     """Return NVRTC's version. Raises BuildError if it is not installed."""
     major, minor = ctypes.c_int(), ctypes.c_int()
-    _call(_library(_NVRTC), "nvrtcVersion", ctypes.byref(major), ctypes.byref(minor))
+    _call(_load_library(_NVRTC), "nvrtcVersion", ctypes.byref(major), ctypes.byref(minor))
     return f"NVRTC {major.value}.{minor.value}"
 
 
 def check() -> str | None:
     """Return why nothing can be compiled here and what to do about it; None if it can."""
-    return problem_of(lambda: (version(), _library(_NVFATBIN)))
+    return problem_of(lambda: (version(), _load_library(_NVFATBIN)))
 
 
 def compile_cuda(source: str, architecture: str) -> CompiledCuda:
@@ -90,21 +88,21 @@ def compile_cuda(source: str, architecture: str) -> CompiledCuda:
         BuildError: NVRTC is not installed, refuses the source or warns of it, or a kernel exceeds a GPU's
             limits.
     """
-    library = _library(_NVRTC)
+    library = _load_library(_NVRTC)
     headers = {name: (_FOLDER / file).read_bytes() for name, file in _HEADERS.items()}
-    texts, names = _strings([*headers.values()]), _strings([name.encode() for name in headers])
+    texts, names = _c_strings([*headers.values()]), _c_strings([name.encode() for name in headers])
     with _handle(
         library, "nvrtc", "Program", source.encode(), b"kernels.cu", len(headers), texts, names
     ) as program:
         options = [option.encode() for option in (f"--gpu-architecture={architecture}", *_OPTIONS)]
-        failed = library.nvrtcCompileProgram(program, len(options), _strings(options))
-        log = _bytes(library, program, "ProgramLog").rstrip(b"\0").decode(errors="replace")
+        failed = library.nvrtcCompileProgram(program, len(options), _c_strings(options))
+        log = _get_output(library, program, "ProgramLog").rstrip(b"\0").decode(errors="replace")
         if failed or "warning" in log:
             raise BuildError(f"{version()} refuses kernels for {architecture}: {log.strip()[:2000]}")
         if architecture.startswith("compute"):
-            return CompiledCuda(architecture, _bytes(library, program, "PTX"), {})
-        code = _bytes(library, program, "CUBIN")
-    resources = _resources(log)
+            return CompiledCuda(architecture, _get_output(library, program, "PTX"), {})
+        code = _get_output(library, program, "CUBIN")
+    resources = _parse_resources(log)
     _check_limits(resources, architecture, {name: int(n) for n, name in _THREADS.findall(source)})
     return CompiledCuda(architecture, code, resources)
 
@@ -120,8 +118,8 @@ def fat_binary(source: str, architectures: Sequence[str]) -> tuple[bytes, dict[s
     """
     parts = [compile_cuda(source, architecture) for architecture in architectures]
     parts.append(compile_cuda(source, architectures[-1].replace("sm_", "compute_")))
-    library = _library(_NVFATBIN)
-    with _handle(library, "nvFatbin", "", _strings([b"-64"]), 1) as handle:
+    library = _load_library(_NVFATBIN)
+    with _handle(library, "nvFatbin", "", _c_strings([b"-64"]), 1) as handle:
         for part in parts:
             number = part.architecture.partition("_")[2].encode()
             if part.architecture.startswith("sm_"):
@@ -135,7 +133,7 @@ def fat_binary(source: str, architectures: Sequence[str]) -> tuple[bytes, dict[s
     return binary.raw, {part.architecture: part for part in parts}
 
 
-def _resources(log: str) -> dict[str, KernelResources]:
+def _parse_resources(log: str) -> dict[str, KernelResources]:
     """Return the resources of each kernel from the log of ptxas."""
     resources = {}
     _, *parts = _KERNEL.split(log)  # kernel names and the lines about them, alternating
@@ -148,6 +146,7 @@ def _resources(log: str) -> dict[str, KernelResources]:
 def _check_limits(
     resources: Mapping[str, KernelResources], architecture: str, threads: Mapping[str, int]
 ) -> None:
+    """Raise BuildError if a kernel takes more shared memory or registers than a GPU has."""
     for name, usage in resources.items():
         registers = usage.registers * threads.get(name, 1)
         for what, number, most in (
@@ -159,7 +158,7 @@ def _check_limits(
 
 
 @cache
-def _library(file: str) -> Any:
+def _load_library(file: str) -> Any:
     """Load a library of NVIDIA's wheels. Raises BuildError if it is not installed."""
     spec = importlib.util.find_spec("nvidia")
     folders = spec.submodule_search_locations or () if spec else ()
@@ -169,6 +168,7 @@ def _library(file: str) -> Any:
 
 
 def _call(library: Any, function: str, *arguments: Any) -> None:
+    """Call a function of a library. Raises BuildError if it returns an error."""
     if error := getattr(library, function)(*arguments):
         raise BuildError(f"{function} fails with error {error}")
 
@@ -184,11 +184,12 @@ def _handle(library: Any, prefix: str, what: str, *arguments: Any) -> Iterator[c
         _call(library, f"{prefix}Destroy{what}", ctypes.byref(handle))
 
 
-def _strings(values: Sequence[bytes]) -> Any:
+def _c_strings(values: Sequence[bytes]) -> Any:
     return (ctypes.c_char_p * len(values))(*values)
 
 
-def _bytes(library: Any, program: Any, what: str) -> bytes:
+def _get_output(library: Any, program: Any, what: str) -> bytes:
+    """Return an output of a program, by `nvrtcGetWHAT`: `PTX`, `CUBIN` or `ProgramLog`. Raises BuildError."""
     size = ctypes.c_size_t()
     _call(library, f"nvrtcGet{what}Size", program, ctypes.byref(size))
     data = ctypes.create_string_buffer(size.value)

@@ -12,8 +12,6 @@ from __future__ import annotations
 
 from kokoro_tvm.common.errors import BuildError
 
-__all__ = ["BELOW", "with_offsets"]
-
 BELOW = 1 << 16
 """Limit of offsets in bytes."""
 
@@ -42,102 +40,104 @@ def with_offsets(module: bytes) -> bytes:
     at = _HEADER
     while at < len(module):
         kind = module[at]
-        size, start = _integer(module, at + 1)
+        size, start = _read_leb128(module, at + 1)
         content = module[start : start + size]
         if kind == _CODE:
-            content = _functions(content)
-        parts += [bytes([kind]), _encoded(len(content)), content]
+            content = _rewrite_functions(content)
+        parts += [bytes([kind]), _encode_leb128(len(content)), content]
         at = start + size
     return b"".join(parts)
 
 
-def _functions(section: bytes) -> bytes:
-    count, at = _integer(section, 0)
-    parts = [_encoded(count)]
+def _rewrite_functions(section: bytes) -> bytes:
+    """Rewrite the content of the code section."""
+    count, at = _read_leb128(section, 0)
+    parts = [_encode_leb128(count)]
     for _ in range(count):
-        size, start = _integer(section, at)
+        size, start = _read_leb128(section, at)
         at = start + size
-        body = _body(section[start:at])
-        parts += [_encoded(len(body)), body]
+        body = _rewrite_body(section[start:at])
+        parts += [_encode_leb128(len(body)), body]
     return b"".join(parts)
 
 
-def _body(body: bytes) -> bytes:
+def _rewrite_body(body: bytes) -> bytes:
     """Rewrite one function: its locals, then instructions."""
-    count, at = _integer(body, 0)
+    count, at = _read_leb128(body, 0)
     for _ in range(count):
-        _, at = _integer(body, at)
+        _, at = _read_leb128(body, at)
         at += 1
     parts = [body[:at]]
     while at < len(body):
-        end = _end(body, at)
+        end = _find_end(body, at)
         parts.append(body[at:end])
         at = end
         if len(parts) < 4 or parts[-2] != bytes([_I32_ADD]) or parts[-3][0] != _I32_CONST:
             continue
-        constant, _ = _integer(parts[-3], 1, signed=True)
-        moved = _moved(parts[-1], constant)
+        constant, _ = _read_leb128(parts[-3], 1, signed=True)
+        moved = _fold_offset(parts[-1], constant)
         if moved is not None:
             parts[-3:] = [moved]
     return b"".join(parts)
 
 
-def _moved(load: bytes, constant: int) -> bytes | None:
+def _fold_offset(load: bytes, constant: int) -> bytes | None:
     """Return a load with `constant` added to its offset; None for other code or a large offset."""
     code, at = load[0], 1
     if code == _SIMD:
-        number, at = _integer(load, 1)
+        number, at = _read_leb128(load, 1)
         if number not in _SIMD_LOADS:
             return None
     elif code not in _LOADS:
         return None
-    _, end = _integer(load, at)
-    offset, _ = _integer(load, end)
+    _, end = _read_leb128(load, at)
+    offset, _ = _read_leb128(load, end)
     if constant < 0 or offset + constant >= BELOW:
         return None
-    return load[:end] + _encoded(offset + constant)
+    return load[:end] + _encode_leb128(offset + constant)
 
 
-def _end(code: bytes, at: int) -> int:
-    """Return the end of the instruction at a place."""
+def _find_end(code: bytes, at: int) -> int:
+    """Return the end of the instruction at a place. Raises BuildError for an unknown one."""
     opcode, end = code[at], at + 1
     if opcode in _BARE:
         return end
     if opcode in _BYTES:
         return end + _BYTES[opcode]
     if opcode in _INTEGER:
-        return _skip(code, end, 1)
+        return _skip_numbers(code, end, 1)
     if opcode in _TWO_INTEGERS:
-        return _skip(code, end, 2)
+        return _skip_numbers(code, end, 2)
     if opcode == 0x0E:  # br_table: as many labels, and one more
-        count, end = _integer(code, end)
-        return _skip(code, end, count + 1)
+        count, end = _read_leb128(code, end)
+        return _skip_numbers(code, end, count + 1)
     if opcode == 0x1C:  # select of types
-        count, end = _integer(code, end)
+        count, end = _read_leb128(code, end)
         return end + count
-    number, end = _integer(code, end)
+    number, end = _read_leb128(code, end)
     if opcode == 0xFC and number in _BULK:
-        return _skip(code, end, _BULK[number])
+        return _skip_numbers(code, end, _BULK[number])
     if opcode == 0xFE:
-        return end + 1 if number == 3 else _skip(code, end, 2)
+        return end + 1 if number == 3 else _skip_numbers(code, end, 2)
     if opcode == _SIMD:
         if number in _SIMD_LOADS or number == 11:
-            return _skip(code, end, 2)
+            return _skip_numbers(code, end, 2)
         if number in (12, 13):
             return end + 16
         if 21 <= number <= 34:
             return end + 1
-        return _skip(code, end, 2) + 1 if 84 <= number <= 91 else end
+        return _skip_numbers(code, end, 2) + 1 if 84 <= number <= 91 else end
     raise BuildError(f"wasm-ld wrote the opcode {opcode:#x}, whose length is not known to {__name__}")
 
 
-def _skip(code: bytes, at: int, count: int) -> int:
+def _skip_numbers(code: bytes, at: int, count: int) -> int:
+    """Return where `count` LEB128 numbers end."""
     for _ in range(count):
-        _, at = _integer(code, at)
+        _, at = _read_leb128(code, at)
     return at
 
 
-def _integer(code: bytes, at: int, signed: bool = False) -> tuple[int, int]:
+def _read_leb128(code: bytes, at: int, signed: bool = False) -> tuple[int, int]:
     """Read a LEB128 number and return it with its end."""
     value = shift = 0
     while True:
@@ -149,7 +149,8 @@ def _integer(code: bytes, at: int, signed: bool = False) -> tuple[int, int]:
             return (value - (1 << shift) if signed and byte & 0x40 else value), at
 
 
-def _encoded(value: int) -> bytes:
+def _encode_leb128(value: int) -> bytes:
+    """Encode an unsigned LEB128 number."""
     parts = bytearray()
     while value >= 0x80:
         parts.append(value & 0x7F | 0x80)

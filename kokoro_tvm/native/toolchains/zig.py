@@ -15,8 +15,6 @@ from kokoro_tvm.native.toolchains.cc import CCompiler, run_compiler
 from kokoro_tvm.native.toolchains.macho import OLDEST
 from kokoro_tvm.native.toolchains.wasm_offsets import with_offsets
 
-__all__ = ["MACOS", "MOST_MEMORY", "WASI", "ZIG", "Zig", "ZigC"]
-
 MOST_MEMORY = (1 << 32) - (1 << 16)
 """Bytes of memory for 32-bit addresses; imported shared memory has to have a limit."""
 

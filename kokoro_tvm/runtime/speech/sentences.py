@@ -5,7 +5,7 @@ The first text imports this module, and with it everything that only text needs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from kokoro_tvm.common.errors import InputError
@@ -18,6 +18,7 @@ from kokoro_tvm.runtime.text.frontend.source import SourceText
 from kokoro_tvm.runtime.text.frontend.strings import tokenize_phonemes
 from kokoro_tvm.runtime.text.frontend.tokens import Token, Utterance
 from kokoro_tvm.runtime.text.markup import MarkupItem, MarkupVocabulary, SpeakingStyle, parse_markup
+from kokoro_tvm.runtime.text.markup.omissions import omit
 from kokoro_tvm.runtime.text.markup.passages import StyledPassage, split_styled_passages
 from kokoro_tvm.runtime.text.markup.values import list_symbols
 from kokoro_tvm.runtime.text.phonemes import clean_phonemes, has_sound
@@ -32,6 +33,7 @@ def sentences_of_text(
     front_end: FrontEnd,
     ssml: bool | None = None,
     markup: bool = True,
+    omitted: Collection[str] = (),
 ) -> Iterator[Breath]:
     """Yield the sentences of a text.
 
@@ -41,11 +43,12 @@ def sentences_of_text(
         front_end: text to phonemes.
         ssml: see `parse`.
         markup: see `parse`.
+        omitted: keys of `OMISSIONS`: kinds of text that are left out.
 
     Raises:
         InputError: markup is invalid, or nothing can be spoken.
     """
-    return _sentences(parse_markup(text, known, ssml, markup), known, front_end)
+    return _sentences(omit(parse_markup(text, known, ssml, markup), omitted), known, front_end)
 
 
 def _sentences(items: Iterable[MarkupItem], known: MarkupVocabulary, front_end: FrontEnd) -> Iterator[Breath]:

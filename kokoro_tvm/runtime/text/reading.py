@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
 from kokoro_tvm.common.errors import InputError
-from kokoro_tvm.runtime.notices import quoted, warn
+from kokoro_tvm.runtime.notices import Notice, quoted, warn
 from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd
 from kokoro_tvm.runtime.text.frontend.source import SourceText, apply_aliases
 from kokoro_tvm.runtime.text.frontend.tokens import Token, Utterance
 from kokoro_tvm.runtime.text.markup import MarkupVocabulary, parse_markup
-from kokoro_tvm.runtime.text.markup.passages import split_sections
+from kokoro_tvm.runtime.text.markup.omissions import omit
+from kokoro_tvm.runtime.text.markup.passages import split_sections, split_styled_passages
 from kokoro_tvm.runtime.text.scripts import describe_scripts
 
 __all__ = [
     "check_text",
     "describe_missing_phonemes",
     "phonemize_markup",
+    "phonemize_portions",
     "phonemize_sentence",
     "phonemize_text",
 ]
@@ -81,11 +84,12 @@ def phonemize_sentence(source: SourceText, code: str, front_end: FrontEnd) -> li
             check_text(source)
         lost = sorted({char for char in text if unicodedata.category(char) in {"So", "Sc", "Sk", "Cs", "Co"}})
         if lost:
-            warn(f"Left out, because it has no letter or digit: {' '.join(map(ascii, lost))}")
+            sentence = f"Left out, because it has no letter or digit: {' '.join(map(ascii, lost))}"
+            warn(Notice(sentence, lost))
         return []
     utterances = phonemize_text(aliased, code, front_end)
     if not utterances:
-        warn(f"Left out, because no phonemes came of it: {quoted(text)}")
+        warn(Notice(f"Left out, because no phonemes came of it: {quoted(text)}", (text.strip(),)))
     return utterances
 
 
@@ -95,18 +99,27 @@ def phonemize_markup(
     front_end: FrontEnd,
     ssml: bool | None = None,
     markup: bool = True,
+    omitted: Collection[str] = (),
 ) -> list[Utterance]:
     """Phonemize a text with markup, one utterance per paragraph or break.
 
     Token places are places in the text. An utterance without tokens is a pause. A SpeechWarning names what
     was left out or guessed.
 
+    Args:
+        text: With or without markup.
+        vocabulary: Phoneme symbols and voices that markup may name.
+        front_end: The bundle's front end.
+        ssml: Whether it is SSML; None detects `<speak`.
+        markup: False takes brackets and tags as text.
+        omitted: Keys of `OMISSIONS`: kinds of text that are left out.
+
     Raises:
         InputError: The text cannot be spoken, or its markup is invalid.
     """
     utterances: list[Utterance] = []
     code = ""  # first language with text
-    for section in split_sections(parse_markup(text, vocabulary, ssml, markup)):
+    for section in split_sections(omit(parse_markup(text, vocabulary, ssml, markup), omitted)):
         section_utterances: list[Utterance] = []
         if section.detached.is_speakable:
             language = vocabulary.language(section.voice)
@@ -127,6 +140,40 @@ def phonemize_markup(
             else "There is nothing to speak: outside of markup, the text has no letter or digit."
         )
     return utterances
+
+
+def phonemize_portions(
+    text: str | Iterable[str],
+    vocabulary: MarkupVocabulary,
+    front_end: FrontEnd,
+    ssml: bool | None = None,
+    markup: bool = True,
+    omitted: Collection[str] = (),
+) -> Iterator[Utterance]:
+    """Yield the utterances of each sentence as it arrives, divided as speech is; memory does not grow.
+
+    Arguments, places and errors are those of `phonemize_markup`.
+    """
+    has_tokens, sample, code = False, "", ""
+    for passage in split_styled_passages(omit(parse_markup(text, vocabulary, ssml, markup), omitted)):
+        source, utterances = passage.detached, [Utterance(())]
+        if source.text:
+            language = vocabulary.language(passage.voice)
+            if not code and source.is_speakable:
+                sample, code = source.text, language
+            sample = sample or source.text
+            utterances = [
+                Utterance(tuple(_map_places(token, passage.source) for token in utterance.tokens))
+                for utterance in phonemize_sentence(source, language, front_end)
+            ] or utterances
+        has_tokens = has_tokens or any(utterance.tokens for utterance in utterances)
+        *before, last = utterances
+        yield from before
+        if last.tokens or passage.pause is not None:
+            yield replace(last, pause=passage.pause)
+    if not has_tokens:
+        check_text(SourceText.of(sample))
+        raise InputError(describe_missing_phonemes(sample, front_end.language_name(code)))
 
 
 def _map_places(token: Token, source: SourceText) -> Token:

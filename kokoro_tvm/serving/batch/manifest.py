@@ -12,10 +12,11 @@ from typing import Any
 from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime.session.noise import check_seed
 from kokoro_tvm.runtime.speech.checks import check_speed
+from kokoro_tvm.runtime.text.markup.omissions import check_omissions
 
 __all__ = ["BadLine", "BatchUtterance", "read_manifest"]
 
-_FIELDS = ("name", "text", "phonemes", "voice", "speed", "seed")
+_FIELDS = ("name", "text", "phonemes", "voice", "speed", "seed", "omit")
 _NAME = re.compile(r"[\w][\w.+-]{0,199}")
 
 
@@ -31,6 +32,7 @@ class BatchUtterance:
         voice: None for the bundle's default.
         speed: Of the speech.
         seed: Of the noise.
+        omit: Kinds of text that are left out.
     """
 
     line: int
@@ -40,6 +42,7 @@ class BatchUtterance:
     voice: str | None
     speed: float
     seed: int
+    omit: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -66,7 +69,7 @@ def read_manifest(path: Path) -> tuple[list[BatchUtterance], list[BadLine]]:
         if not line.strip():
             continue
         try:
-            utterance = _parse(number, line)
+            utterance = _parse_line(number, line)
             # Some file systems ignore case.
             first = utterances.setdefault(utterance.name.lower(), utterance)
             if first is not utterance:
@@ -76,7 +79,7 @@ def read_manifest(path: Path) -> tuple[list[BatchUtterance], list[BadLine]]:
     return list(utterances.values()), bad
 
 
-def _parse(number: int, line: bytes) -> BatchUtterance:
+def _parse_line(number: int, line: bytes) -> BatchUtterance:
     """Parse a line. Raises InputError."""
     try:
         node = json.loads(line, object_pairs_hook=_create_object)
@@ -111,10 +114,21 @@ def _parse(number: int, line: bytes) -> BatchUtterance:
         _read_field(node, "voice", str),
         check_speed(1.0 if speed is None else speed),
         check_seed(0 if seed is None else seed),
+        _read_omissions(node),
     )
 
 
+def _read_omissions(node: dict[str, Any]) -> tuple[str, ...]:
+    kinds = node.get("omit", [])
+    if not isinstance(kinds, list) or not all(isinstance(kind, str) for kind in kinds):
+        raise InputError('`omit` should be a list, such as ["citations", "notes"]')
+    if kinds and "phonemes" in node:
+        raise InputError("`omit` is for `text`, not for `phonemes`")
+    return tuple(sorted(check_omissions(kinds)))
+
+
 def _create_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Build a JSON object. Raises InputError for a field that stands twice."""
     node: dict[str, Any] = {}
     for field, value in pairs:
         if field in node:
@@ -127,6 +141,7 @@ _TYPE_NAMES: dict[Any, str] = {str: "a string", int: "a whole number", (int, flo
 
 
 def _read_field(node: dict[str, Any], field: str, kind: Any) -> Any:
+    """Return a field; None if it is missing. Raises InputError for another type or half a character."""
     value = node.get(field)
     if field in node and (isinstance(value, bool) or not isinstance(value, kind)):
         shown = json.dumps(value, ensure_ascii=False)

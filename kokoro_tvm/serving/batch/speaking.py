@@ -98,6 +98,7 @@ def lock_folder(folder: str) -> Iterator[None]:
 
 @contextmanager
 def _lock_remote(folder: str) -> Iterator[None]:
+    """Hold a lock file in a folder that fsspec reaches. Raises InputError if another batch holds it."""
     system, root = open_folder(folder)
     lock = f"{root}/{_LOCK}"
     owner = f"process {os.getpid()} of {platform.node()}"
@@ -120,6 +121,7 @@ def _lock_remote(folder: str) -> Iterator[None]:
 
 @contextmanager
 def _lock_local(folder: Path) -> Iterator[None]:
+    """Hold a lock in a folder, which is created if need be. Raises InputError."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -134,14 +136,14 @@ def speak(job: BatchSettings, utterance: BatchUtterance) -> UtteranceResult:
         began = time.monotonic()
         system, root = open_folder(job.folder)
         audio = f"{root}/{utterance.name}.{job.format}"
-        record, request = f"{audio}.json", _request(job, utterance)
+        record, request = f"{audio}.json", _hash_request(job, utterance)
         seconds = _read_duration(system, audio, record, request)
         if seconds is not None:
             return UtteranceResult(utterance.line, "present", seconds)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", SpeechWarning)
             try:
-                seconds, content = _synthesize(job, utterance)
+                seconds, content = _encode_speech(job, utterance)
             except InputError as error:
                 return UtteranceResult(utterance.line, "failed", message=str(error))
         node = {"request": request, "sha256": hashlib.sha256(content).hexdigest(), "seconds": seconds}
@@ -154,11 +156,14 @@ def speak(job: BatchSettings, utterance: BatchUtterance) -> UtteranceResult:
         )
 
 
-def _synthesize(job: BatchSettings, utterance: BatchUtterance) -> tuple[float, bytes]:
+def _encode_speech(job: BatchSettings, utterance: BatchUtterance) -> tuple[float, bytes]:
     """Return the seconds of speech and the bytes of the file."""
-    tts = _synthesizer(job.bundle, job.sha256, job.threads)
+    tts = _open_synthesizer(job.bundle, job.sha256, job.threads)
     synthesize: Callable[..., Any] = tts.from_phonemes if utterance.phonemes else tts
-    speech = synthesize(utterance.text, voice=utterance.voice, speed=utterance.speed, seed=utterance.seed)
+    options = {"omit": utterance.omit} if utterance.omit else {}
+    speech = synthesize(
+        utterance.text, voice=utterance.voice, speed=utterance.speed, seed=utterance.seed, **options
+    )
     with TemporaryDirectory() as folder:
         path = Path(folder) / f"speech.{job.format}"
         write_audio(path, [speech.audio], speech.sample_rate, title=utterance.name)
@@ -166,14 +171,15 @@ def _synthesize(job: BatchSettings, utterance: BatchUtterance) -> tuple[float, b
 
 
 @cache
-def _synthesizer(bundle: str, sha256: str, threads: int | None) -> Synthesizer:
+def _open_synthesizer(bundle: str, sha256: str, threads: int | None) -> Synthesizer:
+    """Open a bundle once in this process. Raises KokoroTvmError if that fails."""
     try:
         return Synthesizer(bundle, threads=threads, sha256=sha256)
     except InputError as error:  # an error of this machine, not of a line
         raise KokoroTvmError(str(error)) from error
 
 
-def _request(job: BatchSettings, utterance: BatchUtterance) -> str:
+def _hash_request(job: BatchSettings, utterance: BatchUtterance) -> str:
     """Return the digest of everything that decides about the bytes of a file."""
     values = dataclasses.astuple(utterance)[2:]
     parts = [kokoro_tvm.__version__, job.sha256, *values]

@@ -89,6 +89,7 @@ class WavEncoder(PcmEncoder):
         return self._take_header()
 
     def _take_header(self) -> bytes:
+        """Return the header once, then nothing."""
         header_bytes, self._header = self._header, b""
         return header_bytes
 

@@ -53,10 +53,12 @@ class _Pipe:
         self._buffer = bytearray()
 
     def write(self, data: bytes) -> int:
+        """Append to the buffer."""
         self._buffer += data
         return len(data)
 
     def take(self) -> bytes:
+        """Return and empty the buffer."""
         data, self._buffer = self._buffer, bytearray()
         return bytes(data)
 

@@ -44,10 +44,12 @@ class _Stream(io.RawIOBase):
         self._buffer = bytearray()
 
     def take(self) -> bytes:
+        """Return and empty the buffer."""
         data, self._buffer = self._buffer, bytearray()
         return bytes(data)
 
     def write(self, data) -> int:  # type: ignore[no-untyped-def]
+        """Append to the buffer; drop what would overwrite earlier bytes."""
         if self._place == self._end:
             self._buffer += data
             self._end += len(data)

@@ -92,6 +92,7 @@ class PieceCache:
         def cached(
             model: Model, table: Floats, plan: Plan, piece: Piece, features: Floats | None = None
         ) -> Floats:
+            """Return the audio of a piece from the store, else render and write it."""
             if not piece.words or not model.bundle.sha256:
                 return render(model, table, plan, piece, features)
             digest = digest_of(model.bundle, table, plan, piece)
@@ -111,12 +112,17 @@ class PieceCache:
         self._writer.join(_CLOSE_TIMEOUT_S)
 
     def _read(self, digest: str, samples: int) -> Floats | None:
+        """Return audio from the store; None if it has none or does not answer in time.
+
+        A slow read gives the job's turn away.
+        """
         if not self._is_usable("read"):
             self._metrics.count_cache("read", "skipped")
             return None
         future: Future[Floats | None] = Future()
 
         def read() -> None:
+            """Read on a thread of its own, because a read may hang."""
             try:
                 future.set_result(self._store.get(digest, samples))
             except BaseException as error:  # the reader raises it
@@ -129,7 +135,7 @@ class PieceCache:
             with self._lock:
                 self._hanging_reads += 1
             future.add_done_callback(self._end_hanging_read)
-            self._fail("read", TimeoutError(f"it did not answer within {self._read_timeout_s:g} s"))
+            self._record_failure("read", TimeoutError(f"it did not answer within {self._read_timeout_s:g} s"))
             return None
         try:
             audio = future.result()
@@ -138,12 +144,13 @@ class PieceCache:
             _log.warning("cache entry damaged", extra={"error": str(error)})
             return None
         except Exception as error:  # libraries of protocols raise errors of their own
-            self._fail("read", error)
+            self._record_failure("read", error)
             return None
         self._metrics.count_cache("read", "miss" if audio is None else "hit")
         return audio
 
     def _end_hanging_read(self, future: Future[Floats | None]) -> None:
+        """Count a read that has ended after its time."""
         with self._lock:
             self._hanging_reads -= 1
 
@@ -173,7 +180,7 @@ class PieceCache:
             try:
                 is_written = self._store.put(digest, audio)
             except Exception as error:  # libraries of protocols raise errors of their own
-                self._fail("write", error)
+                self._record_failure("write", error)
             else:
                 self._metrics.count_cache("write", "written" if is_written else "skipped", self._store.bytes)
 
@@ -182,7 +189,8 @@ class PieceCache:
         with self._lock:
             return time.monotonic() >= self._retry_at[action] and not self._hanging_reads
 
-    def _fail(self, action: str, error: Exception) -> None:
+    def _record_failure(self, action: str, error: Exception) -> None:
+        """Count a failure, pause the use of the store, and log the first failure after a pause."""
         self._metrics.count_cache(action, "failed")
         with self._lock:
             is_first = time.monotonic() >= self._retry_at[action]

@@ -53,13 +53,13 @@ class PieceStore:
 
     def get(self, digest: str, samples: int) -> Floats | None:
         """Read audio, float32 (samples,); None if there is none. Raises DamagedError."""
-        system, path = self._place(digest)
+        system, path = self._locate(digest)
         size = _HEADER_BYTES + 4 * samples
         try:
             data = bytes(system.cat_file(path, 0, size + 1))
         except FileNotFoundError:
             return None
-        if len(data) != size or data[:_HEADER_BYTES] != _seal(digest, data[_HEADER_BYTES:]):
+        if len(data) != size or data[:_HEADER_BYTES] != _checksum(digest, data[_HEADER_BYTES:]):
             raise DamagedError(f"{path}: the content does not match the name")
         return np.frombuffer(data, "<f4", offset=_HEADER_BYTES).astype(np.float32)
 
@@ -74,9 +74,9 @@ class PieceStore:
             return False
         if self.bytes + size > self._max_bytes or self._uncounted >= self._max_bytes / _RECOUNT_PART:
             self._make_room(size)
-        system, path = self._place(digest)
+        system, path = self._locate(digest)
         with whole_file(system, path) as partial:
-            system.pipe_file(partial, _seal(digest, content) + content)
+            system.pipe_file(partial, _checksum(digest, content) + content)
         self.bytes += size
         self._uncounted += size
         return True
@@ -103,17 +103,20 @@ class PieceStore:
                 system.rm_file(path)
             self.bytes -= sizes[path]
 
-    def _place(self, digest: str) -> tuple[Any, str]:
+    def _locate(self, digest: str) -> tuple[Any, str]:
+        """Return the file system and the path of audio."""
         system, root = self._open()
         return system, f"{root}/{digest[:2]}/{digest}"
 
     def _open(self) -> tuple[Any, str]:
+        """Return file system and folder of the store, opened once."""
         if self._opened is None:
             self._opened = open_folder(self.url)
         return self._opened
 
 
-def _seal(digest: str, content: bytes) -> bytes:
+def _checksum(digest: str, content: bytes) -> bytes:
+    """Return the checksum of a file's content and name."""
     seal = hashlib.sha256(digest.encode())
     seal.update(content)
     return seal.digest()

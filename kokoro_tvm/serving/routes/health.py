@@ -68,6 +68,7 @@ def _render(document: dict[str, Any]) -> Iterator[str]:
 
 
 def _render_fields(schema: dict[str, Any]) -> Iterator[str]:
+    """Yield a table row for each field of a request."""
     for name, field in schema["properties"].items():
         default = "required" if name in schema.get("required", ()) else field.get("default")
         cells = (
@@ -80,6 +81,7 @@ def _render_fields(schema: dict[str, Any]) -> Iterator[str]:
 
 
 def _describe_type(schema: dict[str, Any]) -> str:
+    """Describe a JSON schema in words."""
     choices = schema.get("oneOf") or schema.get("anyOf")
     if choices:
         return " or ".join(_describe_type(choice) for choice in choices if choice != {"type": "null"})

@@ -58,7 +58,11 @@ async def voices(
     if legacy:
         return {"voices": list(tts.voices.names)}
     languages = tts.bundle.languages
-    return {"voices": list_voices(tts.voices, languages), "languages": describe_languages(languages)}
+    return {
+        "model": service.bundles.name_of(model),
+        "voices": list_voices(tts.voices, languages),
+        "languages": describe_languages(languages),
+    }
 
 
 @router.get("/v1/audio/models", summary="Lists the models, as Open WebUI asks for them.")
@@ -67,6 +71,7 @@ async def audio_models(service: CurrentService) -> dict[str, Any]:
 
 
 def _model_names(service: Service) -> tuple[str, ...]:
+    """Return the names of bundles, then OpenAI's, for which the first bundle speaks."""
     return tuple(dict.fromkeys((*service.bundles.names, *_ALIASES)))
 
 

@@ -1,11 +1,13 @@
-"""The page at `/`: the files of `kokoro_tvm/web/`, each at an address of its own, under a strict policy."""
+"""The page at `/`, and its files at addresses that change with their content, under a strict policy."""
 
 from __future__ import annotations
+
+import hashlib
+from pathlib import PurePath
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
-from starlette.staticfiles import StaticFiles
 
 from kokoro_tvm.web import WEB, page_files
 
@@ -26,20 +28,33 @@ _HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Opener-Policy": "same-origin",
-    "Cache-Control": "no-cache",  # a browser asks whether an upgrade has changed a file
 }
+_FOREVER = "max-age=31536000, immutable"
+_MEDIA_TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 
 
 def routes() -> list[Route]:
-    """Create a route for each file that exists now: no other path is looked for on disk."""
-    files = StaticFiles(directory=WEB)
+    """Create a route for the page and for each of its files, as they are now.
 
-    def create_route(path: str) -> Route:
-        async def send_file(request: Request) -> Response:
-            response = await files.get_response(path, request.scope)
-            response.headers.update(_HEADERS)
-            return response
+    The files are below a folder that is named by their content: browsers keep them until an upgrade.
+    """
+    files = {path.relative_to(WEB).as_posix(): path.read_bytes() for path in page_files()}
+    index = files.pop("index.html").decode()
+    folder = hashlib.sha256(b"".join(files.values())).hexdigest()[:16]
+    page = index.replace('"./', f'"./{folder}/').encode()
+    return [
+        _create_route("/", page, "text/html", "no-cache"),
+        *(
+            _create_route(f"/{folder}/{path}", content, _MEDIA_TYPES[PurePath(path).suffix], _FOREVER)
+            for path, content in files.items()
+        ),
+    ]
 
-        return Route("/" if path == "index.html" else f"/{path}", send_file)
 
-    return [create_route(path.relative_to(WEB).as_posix()) for path in page_files()]
+def _create_route(path: str, content: bytes, media_type: str, caching: str) -> Route:
+    headers = _HEADERS | {"Cache-Control": caching}
+
+    async def send(request: Request) -> Response:
+        return Response(content, headers=headers, media_type=media_type)
+
+    return Route(path, send)

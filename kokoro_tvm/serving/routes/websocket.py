@@ -116,7 +116,10 @@ class _Session:
             await asyncio.gather(*tasks, return_exceptions=True)  # both may have ended as the client left
 
     async def _read(self) -> None:
-        """Handle events until the client leaves. An invalid event is answered, and the session goes on."""
+        """Handle events until the client leaves. An invalid event is answered, and the session goes on.
+
+        Raises _DisconnectedError if the client does not read.
+        """
         timeout_s = self._settings.idle_timeout_s
         while True:
             try:
@@ -124,7 +127,7 @@ class _Session:
             except asyncio.TimeoutError:  # noqa: UP041
                 if self._speeches and self._open is None:
                     continue
-                await self._fail(ApiError(408, f"Nothing came for {timeout_s:g} s.", code="timeout"))
+                await self._send_error(ApiError(408, f"Nothing came for {timeout_s:g} s.", code="timeout"))
                 return
             if message["type"] == "websocket.disconnect":
                 raise _DisconnectedError
@@ -134,9 +137,10 @@ class _Session:
                 node = await read_json(data, "The event")
                 await self._handle(node)
             except ApiError as error:
-                await self._fail(error, event=node.get("event_id") if isinstance(node, dict) else None)
+                await self._send_error(error, event=node.get("event_id") if isinstance(node, dict) else None)
 
     async def _handle(self, node: Any) -> None:
+        """Handle an event of the client. Raises ApiError for an invalid one."""
         kind = node.get("type") if isinstance(node, dict) else None
         if kind == "session.update":
             changes = node.get("session")
@@ -157,6 +161,7 @@ class _Session:
             raise ApiError(400, f"An event has one of the types {events}.", "type", "invalid_value")
 
     async def _append(self, piece: str) -> None:
+        """Append to the open speech, or begin one. Raises ApiError after the end of the input."""
         if self._has_ended:
             raise ApiError(400, "input_text.append came after input_text.end.", "type", "invalid_value")
         if not piece:
@@ -174,7 +179,10 @@ class _Session:
             self._open.feed.put(piece)
 
     async def _begin(self) -> _Speech:
-        """Queue a speech. One without a place fails at once and as a whole: nothing of it is kept."""
+        """Queue a speech. One without a place fails at once and as a whole: nothing of it is kept.
+
+        Raises ApiError.
+        """
         self._count += 1
         speech = _Speech(f"speech_{self._count}", self._request, Feed())
         try:
@@ -185,23 +193,26 @@ class _Session:
             speech.job = self._service.speak(speech.request.to_speech(), self._socket, speech.feed)
         except (ApiError, BusyError) as error:
             speech.error = error
-            await self._end(speech)
+            await self._finish_speech(speech)
         else:
             self._speeches.append(speech)
             self._queue.put_nowait(speech)
         return speech
 
     def _flush(self) -> None:
+        """End the text of the open speech."""
         if self._open is not None:
             self._open.feed.end()
             self._open = None
 
     def _cancel(self) -> None:
+        """Cancel all speeches."""
         for speech in self._speeches:
             speech.cancel()
         self._open = None
 
     async def _speak(self) -> None:
+        """Send speeches in order until the input has ended."""
         while (speech := await self._queue.get()) is not None:
             try:
                 await self._send_speech(speech)
@@ -210,16 +221,18 @@ class _Session:
             except Exception as error:
                 speech.error = speech.error or error
             self._speeches.remove(speech)
-            await self._end(speech)
+            await self._finish_speech(speech)
 
-    async def _end(self, speech: _Speech) -> None:
+    async def _finish_speech(self, speech: _Speech) -> None:
+        """Send the error of a speech, if any, and the event of its end."""
         speech.feed.clear()
         if speech.error is not None:
-            await self._fail(speech.error, speech)
+            await self._send_error(speech.error, speech)
         status = "failed" if speech.error else "cancelled" if speech.is_cancelled else "completed"
         await self._send("speech.audio.done", speech_id=speech.id, status=status)
 
     async def _send_speech(self, speech: _Speech) -> None:
+        """Send notices, words and audio of a speech as it is spoken."""
         if speech.job is None or speech.error is not None:
             return
         request = speech.request
@@ -237,17 +250,21 @@ class _Session:
                 await self._send_audio(speech, await asyncio.to_thread(body.close))
 
     async def _send_notices(self, speech: _Speech, job: SpeechJob) -> None:
+        """Send the notices since the last call."""
         for notice in job.take_notices():
-            await self._send("speech.audio.notice", speech_id=speech.id, notice=notice)
+            words = list(notice.words)
+            await self._send("speech.audio.notice", speech_id=speech.id, notice=notice, words=words)
 
     async def _send_audio(self, speech: _Speech, data: bytes) -> None:
+        """Send audio in blocks, until the speech is cancelled."""
         for start in range(0, len(data), _BLOCK_BYTES):
             if speech.is_cancelled:
                 return
             audio = base64.b64encode(data[start : start + _BLOCK_BYTES]).decode("ascii")
             await self._send("speech.audio.delta", speech_id=speech.id, audio=audio)
 
-    async def _fail(self, error: Exception, speech: _Speech | None = None, event: Any = None) -> None:
+    async def _send_error(self, error: Exception, speech: _Speech | None = None, event: Any = None) -> None:
+        """Send an error, and log it if it is the server's."""
         response = describe_error(error)
         if response.status_code >= 500:
             _log.error("synthesis failed", exc_info=error)
@@ -255,6 +272,7 @@ class _Session:
         await self._send("error", **({} if speech is None else {"speech_id": speech.id}), error=body)
 
     async def _send(self, kind: str, **fields: Any) -> None:
+        """Send an event. Raises _DisconnectedError if the client left or reads too slowly."""
         text = json.dumps({"type": kind, **fields})
         try:
             await asyncio.wait_for(self._socket.send_text(text), self._settings.write_timeout_s)
@@ -263,6 +281,7 @@ class _Session:
 
 
 def _validate(model: type[M], node: Any, parent: str = "") -> M:
+    """Validate an object of an event. Raises ApiError."""
     try:
         return model.model_validate(node)
     except ValidationError as error:

@@ -51,7 +51,7 @@ class WyomingServer:
         settings = self._service.settings
         shared = settings.workers > 1 or None  # every process listens
         self._server = await asyncio.start_server(
-            self._client, host, port, limit=min(BLOCK, settings.max_body_bytes), reuse_port=shared
+            self._start_client, host, port, limit=min(BLOCK, settings.max_body_bytes), reuse_port=shared
         )
 
     async def close(self) -> None:
@@ -62,12 +62,14 @@ class WyomingServer:
             client.cancel()
         await asyncio.gather(*self._clients, return_exceptions=True)
 
-    async def _client(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _start_client(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve a client in a task that `close` can cancel."""
         client = asyncio.create_task(self._serve(reader, writer))
         self._clients.add(client)
         client.add_done_callback(self._clients.discard)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve a client, or send an error if too many are connected."""
         limit = self._service.settings.max_sessions
         if len(self._clients) > limit:
             error = ApiError(429, f"{limit} clients are connected, which is the most.", code="busy")

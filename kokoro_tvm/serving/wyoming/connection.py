@@ -66,7 +66,7 @@ class Connection:
             self._writer.transport.abort()  # the client does not read what is sent
         except Exception as error:
             has_failed = True
-            await self._fail(error)
+            await self._send_error(error)
         finally:
             self._cancel()
             tasks = [self._next_event, *([] if self._speech is None else [self._speech])]
@@ -83,6 +83,7 @@ class Connection:
         self._writer.transport.abort()
 
     def _hold(self, size: int) -> None:
+        """Count bytes that are held for the client."""
         self._held_bytes += size
         self._budget.hold(self, self._held_bytes)
 
@@ -116,6 +117,7 @@ class Connection:
         return event
 
     async def _answer(self, event: Event) -> None:
+        """Answer an event. Raises ApiError for an invalid one."""
         if event.type == "describe":
             bundles = self._service.bundles
             programs = describe_programs({name: bundles.of(name) for name in bundles.names})
@@ -140,6 +142,7 @@ class Connection:
         # Home Assistant sends for servers that do not stream.
 
     async def _start(self, event: Event) -> None:
+        """Begin the speech of a text that comes in chunks. Raises ApiError if one is open."""
         if self._text is not None:
             raise ApiError(
                 400, "synthesize-start came twice; synthesize-stop ends a text.", code="invalid_event"
@@ -148,6 +151,7 @@ class Connection:
         self._speech = asyncio.create_task(self._speak(self._submit(event, self._text.feed)))
 
     async def _stop(self) -> None:
+        """End the text, and wait for the end of its speech. Raises ApiError if none is open."""
         if self._text is None or self._speech is None:
             raise ApiError(400, "synthesize-stop came without synthesize-start.", code="invalid_event")
         self._text.feed.end()
@@ -156,6 +160,7 @@ class Connection:
         await self._send(Event("synthesize-stopped"))
 
     def _submit(self, event: Event, feed: Feed) -> SpeechJob:
+        """Start the job of an event's speech. Raises ApiError or BusyError."""
         format = event.data.get("text_format")
         if format not in (None, "text", "ssml"):
             raise ApiError(400, "`text_format` should be text or ssml.", "text_format", "invalid_value")
@@ -170,6 +175,7 @@ class Connection:
         return self._job
 
     def _choose_voice(self, event: Event) -> str | None:
+        """Return the voice of an event, by name or language; None for the default. Raises ApiError."""
         voice: Any = event.data.get("voice") or {}
         if not isinstance(voice, dict):
             raise ApiError(400, "`voice` should be an object.", "voice", "invalid_type")
@@ -186,6 +192,7 @@ class Connection:
         return match
 
     async def _speak(self, job: SpeechJob) -> None:
+        """Send a speech in blocks as it is spoken. Raises ConnectionResetError if it is cancelled."""
         async with job:
             await job.begin()
             await self._send(Event("audio-start", _FORMAT | {"timestamp": 0}))
@@ -203,11 +210,13 @@ class Connection:
         await self._send(Event("audio-stop", {"timestamp": 1000 * sent // SAMPLE_RATE} | notices))
 
     async def _send(self, event: Event) -> None:
+        """Send an event. Raises TimeoutError if the client reads too slowly."""
         async with self._writing:
             self._writer.write(encode(event))
             await asyncio.wait_for(self._writer.drain(), self._settings.write_timeout_s)
 
-    async def _fail(self, error: Exception) -> None:
+    async def _send_error(self, error: Exception) -> None:
+        """Send an error to a client that still reads, and log it if it is the server's."""
         response = describe_error(error)
         if response.status_code >= 500:
             _log.error("wyoming failed", exc_info=error)
@@ -226,6 +235,7 @@ class Connection:
             await asyncio.wait_for(discard(), self._settings.request_timeout_s)
 
     def _cancel(self) -> None:
+        """Cancel the speech."""
         if self._job is not None:
             self._job.cancel()
 
@@ -239,6 +249,7 @@ class _Text:
         self._length = 0
 
     def put(self, chunk: str) -> None:
+        """Append a chunk. Raises ApiError if the text becomes too long."""
         self._length += len(chunk)
         if self._length > self._max_characters:
             raise ApiError(400, f"The text is longer than {self._max_characters} characters.", "text")
@@ -246,10 +257,12 @@ class _Text:
 
 
 def _read_string(event: Event, field: str) -> str:
+    """Return a text of an event. Raises ApiError if it is missing or of another type."""
     return _validate(_STRING, event.data.get(field), field)
 
 
 def _validate(adapter: TypeAdapter[str], value: Any, field: str) -> str:
+    """Return a valid value. Raises ApiError."""
     try:
         return adapter.validate_python(value, strict=True)
     except ValidationError as error:

@@ -64,25 +64,25 @@ async def read_event(
         line = await _read_line(reader, max_bytes, hold)
     except asyncio.IncompleteReadError as error:
         if error.partial.strip():
-            raise _invalid("it ends early") from None
+            raise _invalid_event("it ends early") from None
         return None
-    head = await _object(line)
+    head = await _parse_object(line)
     kind, data = head.get("type"), head.get("data") or {}
     if not isinstance(kind, str) or not isinstance(data, dict):
-        raise _invalid("it needs a string `type`, and `data` is an object")
+        raise _invalid_event("it needs a string `type`, and `data` is an object")
     try:
         more = bytearray()
-        length = _length(head, "data_length", max_bytes)
+        length = _read_length(head, "data_length", max_bytes)
         while len(more) < length:
             part = await reader.readexactly(min(BLOCK, length - len(more)))
             more += part
             hold(len(part))
-        payload = _length(head, "payload_length", max_bytes)  # audio, which only recognizers need
+        payload = _read_length(head, "payload_length", max_bytes)  # audio, which only recognizers need
         for start in range(0, payload, BLOCK):
             await reader.readexactly(min(BLOCK, payload - start))
     except asyncio.IncompleteReadError:
-        raise _invalid("it ends early") from None
-    return Event(kind, data | (await _object(more) if more else {}), size=len(line) + len(more))
+        raise _invalid_event("it ends early") from None
+    return Event(kind, data | (await _parse_object(more) if more else {}), size=len(line) + len(more))
 
 
 async def _read_line(reader: asyncio.StreamReader, max_bytes: int, hold: Callable[[int], None]) -> bytearray:
@@ -96,23 +96,26 @@ async def _read_line(reader: asyncio.StreamReader, max_bytes: int, hold: Callabl
         line += part
         hold(len(part))
         if len(line) > max_bytes:
-            raise _invalid(f"its line is longer than {max_bytes} bytes")
+            raise _invalid_event(f"its line is longer than {max_bytes} bytes")
     return line
 
 
-def _length(head: Mapping[str, Any], name: str, limit: int) -> int:
+def _read_length(head: Mapping[str, Any], name: str, limit: int) -> int:
+    """Return the length of a part of an event. Raises ApiError beyond `limit`."""
     length = head.get(name) or 0
     if not isinstance(length, int) or not 0 <= length <= limit:
-        raise _invalid(f"its {name} should be a whole number up to {limit}")
+        raise _invalid_event(f"its {name} should be a whole number up to {limit}")
     return length
 
 
-async def _object(data: bytearray) -> dict[str, Any]:
+async def _parse_object(data: bytearray) -> dict[str, Any]:
+    """Parse a JSON object. Raises ApiError."""
     node = await read_json(data, "The event")
     if not isinstance(node, dict):
-        raise _invalid("it is not a JSON object")
+        raise _invalid_event("it is not a JSON object")
     return node
 
 
-def _invalid(reason: str) -> ApiError:
+def _invalid_event(reason: str) -> ApiError:
+    """Return the error of input that is no event."""
     return ApiError(400, f"This is not an event of Wyoming: {reason}.", code="invalid_event")

@@ -18,8 +18,6 @@ from kokoro_tvm.targets.runners.process import CPU, RunnerProcess
 from kokoro_tvm.targets.runners.served import PAGE_FILES
 from kokoro_tvm.web import WEB
 
-__all__ = ["Browser"]
-
 _HERE = Path(__file__).parent
 _SWITCHES = (
     *("--headless=new", "--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader"),
@@ -70,11 +68,15 @@ class Browser(RunnerProcess):
         kernels: Path | None = None,
         prefix: str = "",
     ) -> int:
-        """Load a library, see `RunnerProcess.open`."""
+        """Load a library and kernels, which the page may then fetch; see `RunnerProcess.open`."""
         self._exchanges.files = {str(file) for file in (path, kernels) if file is not None}
         return super().open(path, kind, device, kernels, prefix)
 
     def _exchange(self, parts: Sequence[bytes | memoryview]) -> IO[bytes]:
+        """Pass a request to the page and wait for its reply.
+
+        Raises BundleError if it failed, OSError if it ended.
+        """
         self._exchanges.requests.put(b"".join(parts))
         while True:
             try:
@@ -115,6 +117,7 @@ class _Exchanges:
         return file.read_bytes() if is_served and file.is_file() else None
 
     def post(self, path: str, content: bytes) -> None:
+        """Pass on what the page posted: a reply, or the message of its failure."""
         if path == "reply":
             self.replies.put(content)
         elif path == "failure":
@@ -122,12 +125,13 @@ class _Exchanges:
 
 
 def _serve(exchanges: _Exchanges) -> ThreadingHTTPServer:
-    """Start an HTTP server for this machine alone."""
+    """Start an HTTP server on a free port of the loopback interface, in a thread of its own."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
+            """Answer with a file, or with the next request; 404 without the secret, 204 if there is none."""
             secret, _, path = urlsplit(self.path).path.lstrip("/").partition("/")
             content = exchanges.get(path, urlsplit(self.path).query) if secret == exchanges.secret else None
             self._answer(
@@ -135,6 +139,7 @@ def _serve(exchanges: _Exchanges) -> ThreadingHTTPServer:
             )
 
         def do_POST(self) -> None:
+            """Pass on a reply of the page that knows the secret."""
             secret, _, path = self.path.lstrip("/").partition("/")
             content = self.rfile.read(int(self.headers["Content-Length"]))
             if secret == exchanges.secret:
@@ -142,6 +147,7 @@ def _serve(exchanges: _Exchanges) -> ThreadingHTTPServer:
             self._answer(204, b"")
 
         def _answer(self, status: int, content: bytes) -> None:
+            """Send a response that isolates the page from other origins."""
             self.send_response(status)
             kind = _TYPES.get(Path(urlsplit(self.path).path).suffix, "application/octet-stream")
             for name, value in {**_ISOLATION, "Content-Type": kind, "Cache-Control": "no-store"}.items():

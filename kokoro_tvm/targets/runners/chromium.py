@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from kokoro_tvm.runtime.bundle.manifest import Bundle
     from kokoro_tvm.targets.runners.process import ProcessSession, RunnerProcess
 
-__all__ = ["CHROMIUM", "Chromium"]
-
 _HERE = Path(__file__).parent
 _PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
@@ -63,4 +61,5 @@ CHROMIUM = Chromium()
 
 
 def _write(text: bytes, out: Path) -> None:
+    """Write kernels to a file as they are: the browser compiles them."""
     out.write_bytes(text)

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from kokoro_tvm.runtime.bundle.manifest import Bundle
     from kokoro_tvm.runtime.session.session import Session
 
-__all__ = ["LOCAL", "Local"]
-
 
 class Local(Runner):
     """This process."""

@@ -13,8 +13,6 @@ from kokoro_tvm.web import WEB
 if TYPE_CHECKING:
     from kokoro_tvm.targets.runners.process import RunnerProcess
 
-__all__ = ["NODE"]
-
 _SERVER = Path(__file__).with_name("server.mjs")
 _FILES = (_SERVER, _SERVER.with_name("serving.mjs"))
 _OLDEST = 18
@@ -40,6 +38,7 @@ class NodeRunner(Serving):
         return [_RELAXED] if _major(self._printed_version()) < _WITH_RELAXED else []
 
     def _printed_version(self) -> str:
+        """Return Node's version without the leading v. Raises BuildError if it is not installed."""
         return version_of_runner("node", *self.packages).removeprefix("v")
 
     def facts(self) -> dict[str, Any]:

@@ -23,8 +23,6 @@ from kokoro_tvm.runtime.bundle.tensors import map_safetensors
 from kokoro_tvm.runtime.session.cpu import refuse_missing
 from kokoro_tvm.runtime.session.session import SessionBase, find_parameter
 
-__all__ = ["ProcessSession", "RunnerProcess"]
-
 Array = NDArray[Any]
 Place = Literal["aligned", "end", "start"]
 CPU = "cpu"
@@ -55,7 +53,7 @@ class RunnerProcess:
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=os.environ | (environment or {})
         )
         self._libraries, self._arrays = itertools.count(), itertools.count()
-        self.close = weakref.finalize(self, _end, self._process, afterwards)
+        self.close = weakref.finalize(self, _stop, self._process, afterwards)
 
     def features(self) -> frozenset[str]:
         """Return the CPU features by LLVM's names; empty if the server cannot ask the CPU."""
@@ -90,7 +88,7 @@ class RunnerProcess:
     def keep(self, array: Array, device: str = CPU) -> int:
         """Copy an array to a device for good and return the number to pass it by."""
         number = next(self._arrays)
-        self._request("take an array", f"keep {number}\n".encode(), *_described(array, "aligned", device))
+        self._request("take an array", f"keep {number}\n".encode(), *_encode_array(array, "aligned", device))
         return number
 
     def call(
@@ -118,20 +116,26 @@ class RunnerProcess:
             if isinstance(argument, int):
                 parts.append(f"kept {argument}\n".encode())
             else:
-                parts += _described(argument, place, device)
+                parts += _encode_array(argument, place, device)
         print(f"{self.name} runs {function}", flush=True)  # so that the log of a hanging stage names it
         return self._request(f"run {function}", *parts)
 
     def _request(self, what: str, *parts: bytes | memoryview) -> tuple[Array, ...]:
+        """Send a request and return the arrays of its reply.
+
+        Raises BundleError if it failed, or if the server ended: the server is then closed.
+        """
         try:
             reply = self._exchange(parts)
             word, count = reply.readline().split()
             if word == b"error":
-                raise BundleError(f"{self.name} could not {what}: {_first_line(_read(reply, int(count)))}")
-            return tuple(_array(reply) for _ in range(int(count)))
+                raise BundleError(
+                    f"{self.name} could not {what}: {_first_line(_read_exactly(reply, int(count)))}"
+                )
+            return tuple(_read_array(reply) for _ in range(int(count)))
         except (OSError, ValueError) as error:  # it has ended, or sent half an answer
             self.close()
-            raise BundleError(f"{self.name} could not {what}: {_ending(self._process)}.") from error
+            raise BundleError(f"{self.name} could not {what}: {_describe_end(self._process)}.") from error
 
     def _exchange(self, parts: Sequence[bytes | memoryview]) -> IO[bytes]:
         """Send a request and return the stream of its reply."""
@@ -187,14 +191,15 @@ class ProcessSession(SessionBase):
                     self._machines[component.name, library.bucket] = machine
                 tensors = map_safetensors(component.weights.path, files[component.weights])
                 arrays = [find_parameter(component, port, tensors) for port in component.parameters]
-                kept = [server.keep(array, self._device(component)) for array in arrays]
-                self._parameters[component.name] = kept
+                numbers = [server.keep(array, self._device(component)) for array in arrays]
+                self._parameters[component.name] = numbers
 
     def _execute(
         self, component: Component, bucket: int, length: int, inputs: list[Array]
     ) -> tuple[Array, ...]:
-        machine, kept = self._machines[component.name, bucket], self._parameters[component.name]
-        arguments: list[int | Array] = [*inputs, *kept]
+        """Call the component's function in the server, on inputs and kept weights."""
+        machine, parameters = self._machines[component.name, bucket], self._parameters[component.name]
+        arguments: list[int | Array] = [*inputs, *parameters]
         return self._server.call(machine, component.function, arguments, device=self._device(component))
 
     def _device(self, component: Component) -> str:
@@ -203,7 +208,7 @@ class ProcessSession(SessionBase):
         return str(self.bundle.target["kind"]) if on_gpu else CPU
 
 
-def _described(array: Array, place: Place, device: str) -> list[bytes | memoryview]:
+def _encode_array(array: Array, place: Place, device: str) -> list[bytes | memoryview]:
     """Encode an array: its header line and its bytes."""
     flat = np.ascontiguousarray(array)
     shape = "".join(f" {extent}" for extent in array.shape)
@@ -211,14 +216,16 @@ def _described(array: Array, place: Place, device: str) -> list[bytes | memoryvi
     return [line.encode(), flat.reshape(-1).view(np.uint8).data]
 
 
-def _array(stream: IO[bytes]) -> Array:
+def _read_array(stream: IO[bytes]) -> Array:
+    """Read an array: its header line, then its bytes. Raises ValueError if it is cut short."""
     code, bits, _, *shape = map(int, stream.readline().split())
     dtype = np.dtype(f"{_KINDS[code]}{bits // 8}")
-    content = _read(stream, dtype.itemsize * int(np.prod(shape, dtype=np.int64)))
+    content = _read_exactly(stream, dtype.itemsize * int(np.prod(shape, dtype=np.int64)))
     return np.frombuffer(content, dtype).reshape(shape)
 
 
-def _read(stream: IO[bytes], size: int) -> bytes:
+def _read_exactly(stream: IO[bytes], size: int) -> bytes:
+    """Read exactly `size` bytes. Raises ValueError if there are fewer."""
     content = stream.read(size)
     if len(content) < size:
         raise ValueError("the answer is cut short")
@@ -226,11 +233,13 @@ def _read(stream: IO[bytes], size: int) -> bytes:
 
 
 def _first_line(message: bytes) -> str:
+    """Return the first line of an error message."""
     lines = message.decode(errors="replace").strip().splitlines()
     return lines[0] if lines else "it gave no reason"
 
 
-def _ending(process: subprocess.Popen[bytes]) -> str:
+def _describe_end(process: subprocess.Popen[bytes]) -> str:
+    """Wait for a process, and say by which exit status or signal it ended."""
     status = process.wait()
     if status > 128:  # as a shell reports a signal
         status = 128 - status
@@ -241,7 +250,8 @@ def _ending(process: subprocess.Popen[bytes]) -> str:
     return f"it was ended by signal {number.name}{hint}"
 
 
-def _end(process: subprocess.Popen[bytes], afterwards: Callable[[], None]) -> None:
+def _stop(process: subprocess.Popen[bytes], afterwards: Callable[[], None]) -> None:
+    """Close a server's pipes, kill it if it has not ended a second later, then call `afterwards`."""
     for stream in (process.stdin, process.stdout):
         if stream is not None:
             try:

@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 from kokoro_tvm.common.errors import BundleError
 from kokoro_tvm.targets.runners import Start
 
-__all__ = ["ProgramOutput", "SpeakProgram"]
-
 _WAV_HEAD = 58
 """Bytes before the samples, of 32-bit floats."""
 
@@ -76,8 +74,8 @@ class SpeakProgram:
             else:
                 noise.tofile(Path(name, "noise"))
                 words += ["--noise", str(Path(name, "noise"))]
-            printed = self._run(Path(name), *words, "--durations", "-o", str(out))
-            return ProgramOutput(_samples(out), np.array(printed.split(), np.int64))
+            output = self._run(Path(name), *words, "--durations", "-o", str(out))
+            return ProgramOutput(_read_samples(out), np.array(output.split(), np.int64))
 
     def synthesize_text(
         self, text: str, voice: str, decode: bool
@@ -90,17 +88,20 @@ class SpeakProgram:
         with TemporaryDirectory(prefix="kokoro-tvm-") as name:
             out = Path(name, "out.wav")
             words = [text, "--voice", voice, "--words"]
-            printed = self._run(Path(name), *words, *(["-o", str(out)] if decode else []))
-            return printed.splitlines(), _samples(out) if decode else None
+            output = self._run(Path(name), *words, *(["-o", str(out)] if decode else []))
+            return output.splitlines(), _read_samples(out) if decode else None
 
     def _run(self, folder: Path, *words: str) -> str:
-        """Run a copy of the program in a folder, which is its cache folder too, and return its output."""
+        """Run a copy of the program in a folder, which is its cache folder too, and return its output.
+
+        Raises BundleError if it fails.
+        """
         for path in self._files:  # a bundle's are not executable
             Path(shutil.copyfile(path, folder / path.name)).chmod(0o700)
         environment = {k: v for k, v in os.environ.items() if not k.startswith("TVM_")}
         start = self._start(folder / self._program)
         try:
-            done = subprocess.run(
+            process = subprocess.run(
                 [*start.command, str(self._bundle), *words, "--threads", str(self._threads)],
                 capture_output=True,
                 encoding="utf-8",
@@ -109,16 +110,18 @@ class SpeakProgram:
             )
         finally:
             start.afterwards()
-        if done.returncode:
-            raise BundleError(f"{self._bundle / self._program} failed: {_reason(done)}")
-        return done.stdout
+        if process.returncode:
+            raise BundleError(f"{self._bundle / self._program} failed: {_describe_failure(process)}")
+        return process.stdout
 
 
-def _samples(wav: Path) -> NDArray[np.float32]:
+def _read_samples(wav: Path) -> NDArray[np.float32]:
+    """Return the samples (n,) of a WAV file of float32."""
     return np.frombuffer(wav.read_bytes()[_WAV_HEAD:], "<f4").astype(np.float32)
 
 
-def _reason(done: subprocess.CompletedProcess[str]) -> str:
-    if done.returncode < 0:
-        return f"{signal.Signals(-done.returncode).name} ended it"
-    return done.stderr.strip() or f"exit status {done.returncode}"
+def _describe_failure(process: subprocess.CompletedProcess[str]) -> str:
+    """Say why a program failed: its signal, its message or its exit status."""
+    if process.returncode < 0:
+        return f"{signal.Signals(-process.returncode).name} ended it"
+    return process.stderr.strip() or f"exit status {process.returncode}"

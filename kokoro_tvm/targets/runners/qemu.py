@@ -10,8 +10,6 @@ from kokoro_tvm.native.toolchains.cc import CCompiler, linux_compiler
 from kokoro_tvm.targets.runners import Start
 from kokoro_tvm.targets.runners.served import Served, version_of_runner
 
-__all__ = ["Qemu"]
-
 _VERSION = re.compile(r"version (\d+(?:\.\d+)*)")
 
 
@@ -48,10 +46,11 @@ class Qemu(Served):
         match = _VERSION.search(version_of_runner(self.program, self.package))
         return f"{self.program} {match[1] if match else 'of unknown version'}, {self.cpu}"
 
-    def _options(self, libraries: Sequence[Path]) -> list[str]:
+    def _compiler_options(self, libraries: Sequence[Path]) -> list[str]:
+        """Return the compiler's options: TVM's runtime, loaded from the program's own folder, and libm."""
         # No symbol of libtvm_runtime is referred to.
         options = ["-Wl,--no-as-needed", "-Wl,--disable-new-dtags", "-Wl,-rpath,$ORIGIN"]
         return [*options, *map(str, libraries), "-lm"]
 
     def _start(self, program: Path) -> Start:
-        return Start([self.program, "-cpu", self.cpu, "-L", self.compiler.system(), str(program)])
+        return Start([self.program, "-cpu", self.cpu, "-L", self.compiler.get_sysroot(), str(program)])

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from kokoro_tvm.runtime.bundle.manifest import Bundle
     from kokoro_tvm.targets.runners.process import ProcessSession, RunnerProcess
 
-__all__ = ["PAGE_FILES", "Served", "Serving", "javascript_digest", "version_of_runner"]
-
 PAGE_FILES = ("chromium.html", "chromium.mjs", "serving.mjs")
 """Files of the page that runs code in a browser."""
 
@@ -81,7 +79,7 @@ class Served(Serving):
         """Return the compiler for the server's platform."""
 
     @abstractmethod
-    def _options(self, libraries: Sequence[Path]) -> list[str]:
+    def _compiler_options(self, libraries: Sequence[Path]) -> list[str]:
         """Return the compiler's options besides the sources; `libraries` is the TVM runtime."""
 
     @abstractmethod
@@ -127,21 +125,24 @@ class Served(Serving):
 
         name = self.version()
         with TemporaryDirectory(prefix="kokoro-tvm-") as folder:
-            start = self._start(self._make(self.sources, Path(folder, "server"), libraries))
+            start = self._start(self._compile(self.sources, Path(folder, "server"), libraries))
             environment = {"TVM_NUM_THREADS": str(threads), **start.environment}
             server = RunnerProcess(start.command, name, environment, start.afterwards)
             server.features()  # an answer means that it has read the folder
             return server
 
-    def _make(self, sources: Sequence[str], program: Path, libraries: Sequence[Path]) -> Path:
+    def _compile(self, sources: Sequence[str], program: Path, libraries: Sequence[Path]) -> Path:
         """Compile a program, with copies of the TVM runtime beside it. Raises BuildError."""
         self.compiler.version(*_PURPOSE)
         copies = [Path(shutil.copyfile(path, program.with_name(path.name))) for path in libraries]
-        self.compiler.compile(_paths(sources), program, f"-I{_FEATURES.parent}", *self._options(copies))
+        self.compiler.compile(
+            _paths(sources), program, f"-I{_FEATURES.parent}", *self._compiler_options(copies)
+        )
         return program
 
 
 def _paths(names: Sequence[str]) -> list[Path]:
+    """Return the paths of sources in this folder."""
     return [Path(__file__).parent / name for name in names]
 
 

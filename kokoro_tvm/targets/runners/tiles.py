@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from kokoro_tvm.runtime.bundle.manifest import Bundle
     from kokoro_tvm.runtime.session.session import Session
 
-__all__ = ["TILES", "emulate", "use_amx"]
-
 _SOURCE = Path(__file__).with_name("tiles.c")
 _COMPILER = linux_compiler("x86_64")
 _OPTIONS = ("-O3", "-march=x86-64-v4", "-ffp-contract=off", "-fPIC", "-shared")
@@ -52,7 +50,10 @@ TILES = Tiles()
 
 @cache
 def emulate() -> None:
-    """Emulate AMX in this process until it ends. Raises BuildError if the compiler is not installed."""
+    """Emulate AMX in this process until it ends.
+
+    Raises BuildError if the compiler is not installed, and OSError if the system refuses.
+    """
     with TemporaryDirectory(prefix="kokoro-tvm-") as folder:
         library = Path(folder, "tiles.so")
         _COMPILER.compile([_SOURCE], library, *_OPTIONS)

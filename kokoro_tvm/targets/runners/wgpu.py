@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from kokoro_tvm.runtime.bundle.manifest import Bundle
     from kokoro_tvm.runtime.session.session import Session
 
-__all__ = ["WGPU"]
-
 
 class Wgpu(Runner):
     """wgpu on a Vulkan driver, such as Mesa's for the CPU (lavapipe)."""

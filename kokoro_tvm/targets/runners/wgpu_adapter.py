@@ -12,8 +12,6 @@ from typing import Any
 
 from kokoro_tvm.common.errors import BuildError
 
-__all__ = ["adapter", "adapter_version"]
-
 
 def adapter_version() -> str:
     """Return the versions of wgpu and of the driver. Raises BuildError if one is missing."""
@@ -34,6 +32,7 @@ def adapter() -> Any:
 
 @cache  # an empty list too: wgpu refuses a second `set_instance_extras`
 def _list_adapters() -> Any:
+    """List the Vulkan adapters. Raises BuildError if wgpu is not installed."""
     try:
         import wgpu
         from wgpu.backends.wgpu_native.extras import set_instance_extras

@@ -22,8 +22,6 @@ from kokoro_tvm.runtime.bundle.device_code import DeviceCode, DeviceFunction
 from kokoro_tvm.targets.runners.source.device import SourceDevice, size_of
 from kokoro_tvm.targets.runners.wgpu_adapter import adapter, adapter_version
 
-__all__ = ["WgpuDevice", "launched", "load"]
-
 _POINTER, _FLOAT = 3, 2  # DLPack's
 _GROUPS_LIMIT = 1 << 16  # an axis has fewer workgroups
 _STORAGE_BUFFERS = 10  # what tvmjs asks for
@@ -32,7 +30,8 @@ _WRITES = "paramWriteAccess:"
 
 
 @cache
-def _device() -> Any:
+def _open_device() -> Any:
+    """Open the adapter with the features and limits that kernels need. Raises BuildError."""
     gpu = adapter()
     optional = {"shader-f16", "subgroup"} & set(gpu.features)
     limits = {"max-storage-buffers-per-shader-stage": _STORAGE_BUFFERS}
@@ -53,7 +52,7 @@ def load(code: DeviceCode) -> Any:
     prefix = f"webgpu_{next(_numbers)}_"
     library = ctypes.CDLL(tvm_ffi.libinfo.find_libtvm_ffi())
     for name, function in code.functions.items():
-        entry = _entry(_Kernel.of(function, code.code[name].decode()), library)
+        entry = _make_entry(_Kernel.of(function, code.code[name].decode()), library)
         _entries.append(entry)
         symbol = f"__tvm_ffi_{prefix}{name}".encode()
         if library.TVMFFIEnvModRegisterSystemLibSymbol(symbol, ctypes.cast(entry, ctypes.c_void_p)):
@@ -69,7 +68,7 @@ class WgpuDevice(SourceDevice):
         return load(DeviceCode.from_bytes(self.kind, kernels))
 
 
-def launched(groups: int) -> tuple[int, int]:
+def split_grid(groups: int) -> tuple[int, int]:
     """Return the workgroups along x and z for a number along x: no axis has 65536."""
     x, z = groups, 1
     while x >= _GROUPS_LIMIT:
@@ -99,6 +98,7 @@ class _Kernel:
 
     @classmethod
     def of(cls, function: DeviceFunction, source: str) -> _Kernel:
+        """Compile a WGSL kernel. Raises BuildError if it needs more than WebGPU has."""
         import wgpu
 
         tags = function.launch
@@ -113,7 +113,7 @@ class _Kernel:
         kinds = ["storage" if write else "read-only-storage" for write in written]
         visible = wgpu.ShaderStage.COMPUTE
         try:
-            device = _device()
+            device = _open_device()
             layout = device.create_bind_group_layout(
                 entries=[
                     {"binding": i, "visibility": visible, "buffer": {"type": kind}}
@@ -130,19 +130,24 @@ class _Kernel:
         return cls(function, pipeline, buffers, values, tuple(map(bool, written)), axes)
 
     def launch(self, arguments: Sequence[int | float]) -> None:
-        """Run the kernel; `arguments` are addresses and numbers, then extents."""
+        """Run the kernel and wait for it; `arguments` are addresses and numbers, then extents.
+
+        Raises ValueError.
+        """
         import wgpu
 
-        device = _device()
+        device = _open_device()
         extents = dict.fromkeys(_AXES, 1) | dict(
             zip(self.axes, map(int, arguments[len(self.function.arguments) :]), strict=True)
         )
         if extents["blockIdx.z"] != 1:
             raise ValueError("blockIdx.z is not a kernel's own on WebGPU")
         usage = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC | wgpu.BufferUsage.COPY_DST
-        memories = [_memory(int(arguments[i])) for i in self.buffers]
-        buffers = [device.create_buffer_with_data(data=_whole(memory), usage=usage) for memory in memories]
-        packed = b"".join(self._packed(i, arguments[i]) for i in self.values)
+        memories = [_map_memory(int(arguments[i])) for i in self.buffers]
+        buffers = [
+            device.create_buffer_with_data(data=_pad_to_words(memory), usage=usage) for memory in memories
+        ]
+        packed = b"".join(self._pack_argument(i, arguments[i]) for i in self.values)
         packed += struct.pack("<I", extents["blockIdx.x"])
         uniform = device.create_buffer_with_data(data=packed, usage=wgpu.BufferUsage.UNIFORM)
         group = device.create_bind_group(
@@ -156,7 +161,7 @@ class _Kernel:
         compute = encoder.begin_compute_pass()
         compute.set_pipeline(self.pipeline)
         compute.set_bind_group(0, group)
-        x, z = launched(extents["blockIdx.x"])
+        x, z = split_grid(extents["blockIdx.x"])
         compute.dispatch_workgroups(x, extents["blockIdx.y"], z)
         compute.end()
         device.queue.submit([encoder.finish()])
@@ -166,18 +171,21 @@ class _Kernel:
         for buffer in (*buffers, uniform):
             buffer.destroy()
 
-    def _packed(self, argument: int, value: int | float) -> bytes:
+    def _pack_argument(self, argument: int, value: int | float) -> bytes:
+        """Return the 4 bytes of an argument for the uniform buffer. Raises ValueError for another size."""
         code, bits, _ = self.function.arguments[argument]
         if bits != 32:
             raise ValueError(f"argument {argument} has {bits} bits, WebGPU takes 32")
         return struct.pack("<f", value) if code == _FLOAT else struct.pack("<I", int(value) & 0xFFFFFFFF)
 
 
-def _memory(address: int) -> memoryview:
+def _map_memory(address: int) -> memoryview:
+    """Return the memory block of this machine at an address."""
     return memoryview((ctypes.c_char * size_of(address)).from_address(address)).cast("B")
 
 
-def _whole(memory: memoryview) -> bytes:
+def _pad_to_words(memory: memoryview) -> bytes:
+    """Copy memory, with zeros up to a multiple of 4 bytes."""
     # The size of a buffer is a multiple of 4.
     return bytes(memory) + b"\0" * (-len(memory) % 4)
 
@@ -199,11 +207,12 @@ _numbers = itertools.count()
 _entries: list[Any] = []  # TVM keeps their addresses, so they live until the process ends
 
 
-def _entry(kernel: _Kernel, library: ctypes.CDLL) -> Any:
+def _make_entry(kernel: _Kernel, library: ctypes.CDLL) -> Any:
     """Return the C function that TVM calls; an exception becomes an error of TVM."""
     floats = {i for i, (code, _, _) in enumerate(kernel.function.arguments) if code == _FLOAT}
 
     def call(handle: Any, arguments: Any, count: int, result: Any) -> int:
+        """Launch the kernel; return 0, or -1 after an error."""
         try:
             values = [arguments[i].value for i in range(count)]
             kernel.launch([v.number if i in floats else v.integer for i, v in enumerate(values)])

@@ -14,8 +14,6 @@ from kokoro_tvm.native.toolchains.cc import MINGW
 from kokoro_tvm.targets.runners import Start
 from kokoro_tvm.targets.runners.served import Served, version_of_runner
 
-__all__ = ["WINE"]
-
 _VERSION = re.compile(r"wine-(\d+(?:\.\d+)*)")
 _LOADERS = ("wine64", "/usr/lib/wine/wine64", "wine")  # Debian's wine64 lies outside the path
 
@@ -39,11 +37,12 @@ class Wine(Served):
         match = _VERSION.search(version_of_runner(self.program, self.package))
         return f"wine {match[1] if match else 'of unknown version'}"
 
-    def _options(self, libraries: Sequence[Path]) -> list[str]:
+    def _compiler_options(self, libraries: Sequence[Path]) -> list[str]:
+        """Return the path of libtvm_ffi, the only library that the server is linked with."""
         return [str(path) for path in libraries if "tvm_ffi" in path.name]
 
     def _start(self, program: Path) -> Start:
-        """Start a program in an empty Wine folder of its own."""
+        """Return how to start a program in an empty Wine folder, which is removed at its end."""
         # Setting the folder up as a Windows would take 7 s and 700 MB. Without that, Wine loads libraries
         # from its installation.
         folder = TemporaryDirectory(prefix="kokoro-tvm-wine-")
@@ -52,6 +51,7 @@ class Wine(Served):
         environment |= {"WINEDEBUG": "-all", "WINEDLLOVERRIDES": "mscoree,mshtml=", "DISPLAY": ""}
 
         def clean() -> None:  # Wine's own server writes there at its end
+            """Wait for Wine's server, then remove the folder."""
             server = Path(self.program).with_name("wineserver")
             subprocess.run([str(server), "--wait"], env=os.environ | environment, check=False)
             folder.cleanup()

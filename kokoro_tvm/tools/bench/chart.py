@@ -11,8 +11,6 @@ from kokoro_tvm.common.output import whole_file
 if TYPE_CHECKING:
     from kokoro_tvm.tools.bench.results import Result
 
-__all__ = ["can_draw", "draw_chart"]
-
 _OURS, _PEERS = "#d1495b", "#8d99ae"
 
 

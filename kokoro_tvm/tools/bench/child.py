@@ -15,16 +15,6 @@ from typing import Any
 
 from kokoro_tvm.common.errors import KokoroTvmError
 
-__all__ = [
-    "OURS",
-    "Child",
-    "MeasuredProcessError",
-    "environment",
-    "how_it_ended",
-    "python_module",
-    "time_start",
-]
-
 OURS = (sys.executable, "-c", "from kokoro_tvm.cli import main; main()")
 """Command line of `kokoro-tvm`, without looking for the installed script."""
 _TAIL_LINES = 4  # of the log, in an error

@@ -15,8 +15,6 @@ from kokoro_tvm.tools.bench.systems import System
 from kokoro_tvm.tools.bench.texts import TEXTS, VOICE
 from kokoro_tvm.validation.measure.flops import component_flops
 
-__all__ = ["Contender", "SpeechTiming"]
-
 _WORKER = python_module("kokoro_tvm.tools.bench.worker")
 
 
@@ -122,7 +120,7 @@ class Contender:
             cold_start_s=statistics.median(self.cold_starts) if self.cold_starts else None,
             import_s=statistics.median(self.imports) if self.imports else None,
             texts=tuple(
-                _text_result(text, self.timings[text.name], system.precision, peaks)
+                _summarize_text(text, self.timings[text.name], system.precision, peaks)
                 for text in texts
                 if len(self.timings.get(text.name, ())) > 1
             ),
@@ -138,9 +136,10 @@ def cold_command(system: System, wav: Path) -> list[str]:
     return [*OURS, "say", "--phonemes", TEXTS[0].utterances[0], *options]
 
 
-def _text_result(
+def _summarize_text(
     text: TextInfo, timings: Sequence[SpeechTiming], precision: str, peaks: Mapping[str, float]
 ) -> TextResult:
+    """Summarize the calls of a text: the first one, then the warm ones."""
     first, *warm = timings
     seconds = [timing.seconds for timing in warm]
     median = statistics.median(seconds)
@@ -155,13 +154,14 @@ def _text_result(
         rtf=median / audio,
         # Of the first call: texts come in ascending length, so nothing longer has been spoken by then.
         peak_rss_bytes=first.peak_rss_bytes,
-        components=tuple(_component_results(text, warm, precision, peaks)),
+        components=tuple(_summarize_components(text, warm, precision, peaks)),
     )
 
 
-def _component_results(
+def _summarize_components(
     text: TextInfo, warm: Sequence[SpeechTiming], precision: str, peaks: Mapping[str, float]
 ) -> Iterator[ComponentResult]:
+    """Yield median seconds and FLOP/s of each component, and their share of the machine's peak."""
     for name in warm[0].components:
         # Only the decoder computes below float32; float16 is a storage format.
         peak = peaks.get("bfloat16" if (name, precision) == ("decoder", "bfloat16") else "float32")

@@ -9,8 +9,6 @@ from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
-__all__ = ["BenchEngine", "BenchUtterance", "EngineOutput", "EngineSpec", "open_engine"]
-
 
 @dataclass(frozen=True)
 class EngineSpec:

@@ -11,17 +11,6 @@ import numpy as np
 
 from kokoro_tvm.tools.bench.engine import BenchUtterance, EngineOutput, EngineSpec
 
-__all__ = [
-    "BundleEngine",
-    "OnnxRuntimeEngine",
-    "OpenVinoEngine",
-    "StockModelEngine",
-    "missing_compiler",
-    "missing_gpu",
-    "open_compiled",
-    "open_on_gpu",
-]
-
 
 class BundleEngine:
     """A bundle: numpy and the TVM runtime, neither torch nor the compiler."""
@@ -54,7 +43,7 @@ class OnnxRuntimeEngine:
 
     def speak(self, utterances: Sequence[BenchUtterance]) -> EngineOutput:
         """Synthesize utterances."""
-        return EngineOutput([self._session.run(None, _feeds(u))[0].reshape(-1) for u in utterances])
+        return EngineOutput([self._session.run(None, _make_feeds(u))[0].reshape(-1) for u in utterances])
 
 
 class OpenVinoEngine:
@@ -73,7 +62,9 @@ class OpenVinoEngine:
     def speak(self, utterances: Sequence[BenchUtterance]) -> EngineOutput:
         """Synthesize utterances."""
         # A copy: the next request overwrites the result of this one.
-        return EngineOutput([np.array(self._request.infer(_feeds(u))[0]).reshape(-1) for u in utterances])
+        return EngineOutput(
+            [np.array(self._request.infer(_make_feeds(u))[0]).reshape(-1) for u in utterances]
+        )
 
 
 class StockModelEngine:
@@ -150,6 +141,7 @@ def missing_gpu() -> str | None:
 
 
 def _gpu_device() -> str | None:
+    """Return PyTorch's name of the GPU; None if it can use none."""
     import torch
 
     if torch.cuda.is_available():
@@ -157,7 +149,7 @@ def _gpu_device() -> str | None:
     return "mps" if torch.backends.mps.is_available() else None
 
 
-def _feeds(utterance: BenchUtterance) -> dict[str, Any]:
+def _make_feeds(utterance: BenchUtterance) -> dict[str, Any]:
     """Return the inputs of the ONNX export: ids int64 (1, tokens), style float32 (1, 256), speed (1,)."""
     return {
         "input_ids": np.array([utterance.tokens], np.int64),

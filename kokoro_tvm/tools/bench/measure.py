@@ -22,8 +22,6 @@ from kokoro_tvm.tools.bench.results import Isa, Result, SystemResult, TextInfo, 
 from kokoro_tvm.tools.bench.systems import System
 from kokoro_tvm.tools.bench.texts import VOICE, Text
 
-__all__ = ["BenchPlan", "build_utterances", "measure", "rotate"]
-
 METER = "kokoro_tvm.tools.bench.peak"
 
 Log = Callable[[str], None]

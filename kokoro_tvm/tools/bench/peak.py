@@ -11,8 +11,6 @@ from kokoro_tvm.targets.llvm import native
 from kokoro_tvm.tools.bench.worker import Respond, serve
 from kokoro_tvm.validation.measure.peak import FLOAT32, Arithmetic, Loop
 
-__all__ = ["build_loops", "open_meter"]
-
 # sum + 0.5 * 0.5 + 0.5 * 0.5, four FLOPs.
 _BFLOAT16 = Arithmetic(np.full(2, 0x3F003F00, np.int32), 4, BFLOAT16.multiply_add, BFLOAT16.instructions)
 

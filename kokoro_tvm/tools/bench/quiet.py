@@ -7,8 +7,6 @@ import time
 
 import psutil
 
-__all__ = ["CpuWatch"]
-
 
 class CpuWatch:
     """Counts the CPU time of other processes from its construction on, including stolen time."""

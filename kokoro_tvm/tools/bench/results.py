@@ -12,18 +12,6 @@ from kokoro_tvm.builder.diagnostics.hardware import MachineInfo
 from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.common.output import write_text
 
-__all__ = [
-    "BenchRecord",
-    "ComponentResult",
-    "Isa",
-    "PeerComparison",
-    "Result",
-    "SystemResult",
-    "TextInfo",
-    "TextResult",
-    "compare",
-]
-
 Isa: TypeAlias = Literal["avx2"]
 """Instruction sets that peers can be restricted to."""
 

@@ -17,8 +17,6 @@ from kokoro_tvm.tools.bench.engines import missing_compiler, missing_gpu
 from kokoro_tvm.tools.bench.peer_models import PeerModels
 from kokoro_tvm.tools.bench.results import Isa, SystemResult
 
-__all__ = ["ISA_VARIABLES", "PEERS", "Peer", "System", "bundle_systems", "choose_peers", "peer_system"]
-
 ISA_VARIABLES: Mapping[Isa, Mapping[str, str]] = {
     # OpenVINO up to 2026.4 follows only the first one: it restricts oneDNN's convolutions and products, but
     # not the kernels that OpenVINO generates itself.
@@ -146,6 +144,7 @@ def bundle_systems(bundles: Sequence[Bundle], threads: int) -> list[System | Sys
 
 
 def _bundle_system(bundle: Bundle, name: str, threads: int) -> System | SystemResult:
+    """Describe a bundle as a system; as a result with a problem if its GPU is missing."""
     title = f"kokoro-tvm {name}"
     if bundle.gpu is not None:
         try:
@@ -172,16 +171,18 @@ def peer_system(
 ) -> System | SystemResult:
     """Prepare a peer and its model, or return a result that says what is missing and what to do."""
     if isa is not None and not peer.follows_isa:
-        return _not_run(peer, f"it cannot be held to {isa.upper()}: ONNX Runtime has no switch for that")
+        return _report_not_run(
+            peer, f"it cannot be held to {isa.upper()}: ONNX Runtime has no switch for that"
+        )
     try:
         versions = _versions(peer.packages)
         if (reason := peer.missing()) is not None:
-            return _not_run(peer, reason)
+            return _report_not_run(peer, reason)
         model = peer.model(models)
     except PackageNotFoundError as error:
-        return _not_run(peer, f"the package {error.name} is not installed; run {_EXTRA}")
+        return _report_not_run(peer, f"the package {error.name} is not installed; run {_EXTRA}")
     except KokoroTvmError as error:
-        return _not_run(peer, f"its model cannot be had: {error}")
+        return _report_not_run(peer, f"its model cannot be had: {error}")
     files = model.iterdir() if model.is_dir() else [model]
     return System(
         name=peer.name,
@@ -196,11 +197,13 @@ def peer_system(
     )
 
 
-def _not_run(peer: Peer, reason: str) -> SystemResult:
+def _report_not_run(peer: Peer, reason: str) -> SystemResult:
+    """Return the result of a peer that is not run."""
     return SystemResult(
         name=peer.name, title=peer.title, ours=False, precision=peer.precision, problem=f"not run: {reason}"
     )
 
 
 def _versions(packages: Sequence[str]) -> dict[str, str]:
+    """Return the installed versions of packages."""
     return {package: version(package) for package in packages}

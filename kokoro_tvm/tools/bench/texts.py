@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from kokoro_tvm.common.errors import InputError
 
-__all__ = ["TEXTS", "VOICE", "Text", "choose_texts"]
-
 VOICE = "af_heart"
 
 

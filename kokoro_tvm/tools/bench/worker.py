@@ -23,8 +23,6 @@ from numpy.typing import NDArray
 from kokoro_tvm.common.constants import SAMPLE_RATE
 from kokoro_tvm.tools.bench.engine import BenchUtterance, EngineSpec, open_engine
 
-__all__ = ["Respond", "open_session", "pcm", "serve"]
-
 _PR_SET_PDEATHSIG = 1
 
 Request = dict[str, Any]
@@ -63,6 +61,7 @@ def open_session(request: Request) -> tuple[dict[str, Any], Respond]:
     engine = open_engine(EngineSpec(**request))
 
     def respond(request: Request) -> dict[str, Any]:
+        """Speak a request's utterances, and return times, samples and memory."""
         utterances = [BenchUtterance.from_json(data) for data in request["utterances"]]
         start = time.perf_counter()
         output = engine.speak(utterances)
@@ -85,6 +84,7 @@ def pcm(audio: NDArray[Any]) -> bytes:
 
 
 def _write_wav(path: str, audio: NDArray[Any]) -> None:
+    """Write float audio (samples,) as 16-bit WAV."""
     with wave.open(path, "wb") as file:
         file.setnchannels(1)
         file.setsampwidth(2)

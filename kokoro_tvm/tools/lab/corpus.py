@@ -21,8 +21,6 @@ from kokoro_tvm.validation.measure.expectations import (
 )
 from kokoro_tvm.validation.reference.corpus import MARGIN, choose, corpus, utterance_digest
 
-__all__ = ["CorpusCheck", "check_bundle", "update_corpus"]
-
 
 @dataclass(frozen=True)
 class CorpusCheck:

@@ -12,14 +12,12 @@ from kokoro_tvm.tools.lab.setting import Lab
 from kokoro_tvm.validation.measure.e2e import EndToEnd, compare_bundles, render_all
 from kokoro_tvm.validation.reference.corpus import choose, corpus
 
-__all__ = ["choose_utterances", "compare_end_to_end"]
-
 
 def choose_utterances(lab: Lab, names: Sequence[str], whole_corpus: bool) -> list[UtteranceSpec]:
-    """Choose utterances by name from the recipe and the corpus; without names, the recipe's or the corpus.
+    """Return utterances of the recipe and the corpus by name.
 
-    Raises:
-        InputError: An utterance does not exist.
+    Without names, return the recipe's, or those of the corpus if `whole_corpus` is true. Raises
+    InputError for an unknown name.
     """
     all_utterances: list[UtteranceSpec] = [*lab.recipe.utterances, *(u.bare() for u in corpus())]
     if whole_corpus:

@@ -28,20 +28,6 @@ from kokoro_tvm.validation.reference.reference import INPUTS, OUTPUTS, Reference
 if TYPE_CHECKING:
     from kokoro_tvm.recipe.gates import Gates
 
-__all__ = [
-    "Edge",
-    "LengthSample",
-    "LengthsReport",
-    "TailTrial",
-    "TailsReport",
-    "build_inputs",
-    "check_edges",
-    "choose_lengths",
-    "measure_lengths",
-    "random_padding",
-    "try_tails",
-]
-
 Array = NDArray[Any]
 
 
@@ -272,7 +258,7 @@ def random_padding(generator: np.random.Generator) -> Padding:
     """Return a padding of normal numbers of any magnitude, infinities and NaN; for tokens, any int64."""
 
     def make_padding(name: str, valid: Array, count: int) -> Array:
-        """Return `count` rows in the shape of `valid`, about a tenth of their values not finite or zero."""
+        """Return `count` random rows shaped like those of `valid`; some values are 0 or not finite."""
         shape = (count, *valid.shape[1:])
         if valid.dtype == np.int64:
             return generator.integers(-(2**62), 2**62, shape)

@@ -13,8 +13,6 @@ from kokoro_tvm.runtime import Synthesizer
 from kokoro_tvm.runtime.session.profiler import Call, Kernel, kernels_of, record_calls, summarize
 from kokoro_tvm.runtime.session.session import Session
 
-__all__ = ["KernelComparison", "KernelGroup", "Regressions", "compare", "measure", "sum_by_group"]
-
 SLOWER = 1.05
 """Ratio of the time before above which a kernel counts as slower."""
 _SMALL = 0.01  # share of an utterance below which the clock says nothing

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from kokoro_tvm.validation.measure.engine import TvmEngine
     from kokoro_tvm.validation.reference.reference import Reference, Request
 
-__all__ = ["Lab", "Progress", "build_utterance"]
-
 Progress = Callable[[str], None]
 
 

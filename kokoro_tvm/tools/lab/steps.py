@@ -19,8 +19,6 @@ from kokoro_tvm.validation.measure.gates import missed_lines, summarize_missed
 from kokoro_tvm.validation.reference.reference import DYNAMIC, TRUTH
 from kokoro_tvm.validation.reference.steps import Steps, save_steps
 
-__all__ = ["PAIRS", "StepsReport", "compare_regimes", "compute_regimes", "save_regimes"]
-
 TVM = "tvm"
 PAIRS = ((TRUTH, TVM), (TRUTH, DYNAMIC), (DYNAMIC, TVM))
 """(reference, value)."""

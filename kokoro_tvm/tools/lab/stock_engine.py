@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from kokoro_tvm.validation.reference.reference import INPUTS, OUTPUTS
 from kokoro_tvm.validation.reference.stock import SourceNoise, computing, stock_model
 
-__all__ = ["StockEngine"]
-
 Array = NDArray[Any]
 _UNLIMITED = 1 << 30
 
@@ -38,7 +36,7 @@ class StockEngine:
         self, component: str, bucket: int, length: int, inputs: Mapping[str, Array]
     ) -> dict[str, Array]:
         """Return the outputs in the regime's dtype, for inputs of any real dtype."""
-        arguments = [self._tensor(inputs[name]) for name in INPUTS[component] if name != "noise"]
+        arguments = [to_tensor(inputs[name], self._dtype) for name in INPUTS[component] if name != "noise"]
         with ExitStack() as scope:
             scope.enter_context(torch.no_grad())
             scope.enter_context(computing(self._model))
@@ -54,31 +52,38 @@ class StockEngine:
             for name, value in zip(OUTPUTS[component], outputs, strict=True)
         }
 
-    def _tensor(self, array: Array) -> torch.Tensor:
-        tensor = torch.from_numpy(np.ascontiguousarray(array))
-        return tensor.to(self._dtype) if tensor.is_floating_point() else tensor
-
     def _bert(self, tokens: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """Compute d_en."""
         hidden = self._model.bert(tokens, attention_mask=torch.ones_like(tokens, dtype=torch.int32))
         return (self._model.bert_encoder(hidden).transpose(-1, -2),)
 
     def _duration(self, d_en: torch.Tensor, style: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """Compute duration and d."""
         predictor = self._model.predictor
         d = predictor.text_encoder(d_en, style, *_unpadded(d_en.shape[-1]))
         logits = predictor.duration_proj(predictor.lstm(d)[0])
         return torch.sigmoid(logits).sum(dim=-1), d.transpose(-1, -2)
 
     def _text_encoder(self, tokens: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """Compute t_en."""
         return (self._model.text_encoder(tokens, *_unpadded(tokens.shape[-1])),)
 
     def _f0n(self, en: torch.Tensor, style: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """Compute f0 and n."""
         f0, n = self._model.predictor.F0Ntrain(en, style)
         return f0, n
 
     def _decoder(self, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """Compute the audio."""
         return (self._model.decoder(*inputs).reshape(1, -1),)
 
 
 def _unpadded(tokens: int) -> tuple[torch.Tensor, torch.Tensor]:
     """Return lengths and mask of one sequence without padding."""
     return torch.tensor([tokens]), torch.zeros(1, tokens, dtype=torch.bool)
+
+
+def to_tensor(array: Array, dtype: torch.dtype) -> torch.Tensor:
+    """Convert an array to a tensor; floats to `dtype`."""
+    tensor = torch.from_numpy(np.ascontiguousarray(array))
+    return tensor.to(dtype) if tensor.is_floating_point() else tensor

@@ -13,16 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 from kokoro_tvm.common.constants import SAMPLE_RATE
 from kokoro_tvm.validation.measure.metrics import WINDOW, correlation, magnitude_spectrum
 
-__all__ = [
-    "VOICED_HZ",
-    "f0_rmse_hz",
-    "lag_samples",
-    "log_mel_correlation",
-    "loudness_ratio_db",
-    "mel_filters",
-    "mel_power",
-]
-
 MELS = 80
 """Bands of `log_mel_correlation`, the usual number for speech models."""
 
@@ -48,7 +38,7 @@ def lag_samples(value: ArrayLike, reference: ArrayLike) -> float:
     Raises:
         ValueError: Either is not 1-D or empty, or the reference is not finite.
     """
-    a, r = _signals(value, reference)
+    a, r = _check_signals(value, reference)
     if not np.isfinite(a).all() or not a.any() or not r.any():
         return np.nan
     size = 1 << int(a.size + r.size - 2).bit_length()
@@ -67,7 +57,7 @@ def loudness_ratio_db(value: ArrayLike, reference: ArrayLike) -> float:
     Arguments and errors are those of `lag_samples`. A silent `value` gives -inf, or 0 if the reference is
     silent too; any other value against a silent reference gives +inf. A value that is not finite gives NaN.
     """
-    a, r = _signals(value, reference)
+    a, r = _check_signals(value, reference)
     if not np.isfinite(a).all():
         return np.nan
     first, second = _level_db(a), _level_db(r)
@@ -91,7 +81,7 @@ def log_mel_correlation(value: ArrayLike, reference: ArrayLike) -> float:
     Raises:
         ValueError: Shapes differ; otherwise as `lag_samples`.
     """
-    a, r = _signals(value, reference)
+    a, r = _check_signals(value, reference)
     if a.shape != r.shape:
         raise ValueError(f"shapes differ: {a.shape} against the reference's {r.shape}")
     if not np.isfinite(a).all():
@@ -148,13 +138,15 @@ def mel_filters(bands: int) -> NDArray[np.float64]:
 
 
 def _level_db(x: NDArray[np.float64]) -> float:
+    """Return the root mean square of a signal in dB, without overflow; -inf for silence."""
     scale = float(np.abs(x).max())
     return (
         10.0 * float(np.log10(np.mean(np.square(x / scale)))) + 20.0 * np.log10(scale) if scale else -np.inf
     )
 
 
-def _signals(value: ArrayLike, reference: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _check_signals(value: ArrayLike, reference: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return both signals as float64. Raises ValueError; see `lag_samples`."""
     a, r = (np.asarray(x, dtype=np.float64) for x in (value, reference))
     for x in (a, r):
         if x.ndim != 1 or x.size == 0:

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from kokoro_tvm.runtime import Speech
     from kokoro_tvm.targets.runners.program import ProgramOutput
 
-__all__ = ["LONGER", "judge_speech", "report_not_run", "validate_component", "validate_speech"]
-
 LONGER = "longer than the bucket"
 # Utterances of a median that is judged. Which of two float32 sums is nearer to the truth in one is chance.
 _MIN_UTTERANCES = 3
@@ -82,8 +80,8 @@ def validate_component(
         outputs: dict[str, dict[str, float]] = {}
         verdicts: list[Verdict] = []
         for name in OUTPUTS[component]:
-            truth, torch = _expected(reference, name)
-            value = _checked(component, reference, name, results, truth.shape)
+            truth, torch = _find_expected(reference, name)
+            value = _check_output(component, reference, name, results, truth.shape)
             if name == "audio":
                 measured = measure_audio(value[0], truth[0], torch[0], reference.fed_exact_audio)
             else:
@@ -92,7 +90,7 @@ def validate_component(
             measurements[name].append(measured)
             verdicts += judge_output(measured, limits, name)
             if name == "duration":
-                off = count_off(_counts(value, reference), reference.truth.durations)
+                off = count_off(_count_frames(value, reference), reference.truth.durations)
                 verdicts.append(none_off("max_durations_off", off, "durations"))
         if seeded is not None:
             seeded_results = seeded(
@@ -185,16 +183,16 @@ def report_not_run(
     return Report(component, bucket, gates.enforce, tuple(reports))
 
 
-def _expected(reference: Reference, name: str) -> tuple[Array, Array]:
+def _find_expected(reference: Reference, name: str) -> tuple[Array, Array]:
     """Return truth and PyTorch float32 for an artifact's inputs, in the shape of the signature."""
     truth, torch = getattr(reference.fed_truth, name), getattr(reference.fed_dynamic, name)
     return (truth[None], torch[None]) if name == "audio" else (truth, torch)
 
 
-def _checked(
+def _check_output(
     component: str, reference: Reference, name: str, results: Mapping[str, Array], shape: tuple[int, ...]
 ) -> Array:
-    """Return one output, after a check of its shape."""
+    """Return one output, after a check of its shape. Raises ValidationError if it is missing or wrong."""
     if name not in results:
         raise ValidationError(
             f"{component} returned no {name} for the utterance {reference.name}, only "
@@ -209,7 +207,7 @@ def _checked(
     return value
 
 
-def _counts(duration: Array, reference: Reference) -> NDArray[np.int64]:
+def _count_frames(duration: Array, reference: Reference) -> NDArray[np.int64]:
     """Return the frames of every token, or zeros if a duration is not finite."""
     if np.isfinite(duration).all():
         return frame_counts(duration, reference.speed)

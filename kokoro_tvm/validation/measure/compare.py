@@ -17,8 +17,6 @@ from kokoro_tvm.validation.reference.steps import STEPS, Step, Steps, Tail
 if TYPE_CHECKING:
     from kokoro_tvm.recipe.gates import Gates
 
-__all__ = ["Pair", "StepRow", "compare"]
-
 Array = NDArray[Any]
 
 
@@ -99,11 +97,12 @@ def compare(value: Steps, reference: Steps, gates: Gates, pytorch: Steps | None 
         gates: The recipe's gates.
         pytorch: Steps of pt.dynamic, for gains.
     """
-    rows = [_row(step, value, reference, gates, pytorch) for step in STEPS]
+    rows = [_compare_step(step, value, reference, gates, pytorch) for step in STEPS]
     return Pair(reference.regime, value.regime, tuple(rows))
 
 
-def _row(step: Step, value: Steps, reference: Steps, gates: Gates, pytorch: Steps | None) -> StepRow:
+def _compare_step(step: Step, value: Steps, reference: Steps, gates: Gates, pytorch: Steps | None) -> StepRow:
+    """Measure and judge one step of two regimes; without a value to compare, give the reason."""
     name = step.name
     for steps in (value, reference):
         if name in steps.missing:

@@ -40,16 +40,6 @@ from kokoro_tvm.validation.reference.reference import DYNAMIC, Rendering, Speech
 if TYPE_CHECKING:
     from kokoro_tvm.recipe.gates import Gates
 
-__all__ = [
-    "CEILINGS",
-    "EndToEnd",
-    "UtteranceLikeness",
-    "compare_bundles",
-    "measure_likeness",
-    "render",
-    "render_all",
-]
-
 OTHER_NOISE = "other noise"
 """pt.float64 with another seed."""
 
@@ -238,6 +228,7 @@ def compare_bundles(
 
 
 def _judge(metrics: Mapping[str, float], limits: Mapping[str, float | None]) -> tuple[Verdict, ...]:
+    """Judge the metrics of one utterance; those of the waveform count only if the lengths are equal."""
     measured = None if metrics["samples_off"] else metrics
     return tuple(judge_speech(metrics["durations_off"], metrics["samples_off"], measured, limits))
 
@@ -282,6 +273,7 @@ class _PitchRecorder:
         self.f0: NDArray[np.float32] = np.zeros((1, 0), np.float32)
 
     def run(self, component: str, length: int, *inputs: Output) -> tuple[Output, ...]:
+        """Run a component, and keep a copy of the pitch that `f0n` predicts."""
         outputs = self._runner.run(component, length, *inputs)
         if component == "f0n":
             self.f0 = np.array(outputs[0])  # a copy, because the runtime reuses the memory

@@ -16,8 +16,6 @@ from kokoro_tvm.runtime.session.session import SessionBase
 from kokoro_tvm.validation.reference.reference import INPUTS, OUTPUTS, Request
 from kokoro_tvm.validation.reference.steps import STEPS, Steps, Tail, split_tail
 
-__all__ = ["ComponentEngine", "ComponentOutput", "Padding", "TvmEngine", "run_chain", "run_component"]
-
 Array = NDArray[Any]
 Padding = Callable[[str, Array, int], Array]
 """(input's name, its valid part with time first, number of steps) -> the steps to put behind it."""
@@ -79,6 +77,7 @@ _EXTENTS = {step.name: step.extent for step in STEPS}
 
 
 def _zeros(name: str, valid: Array, count: int) -> Array:
+    """Return `count` steps of zeros; a `Padding`."""
     return np.zeros((count, *valid.shape[1:]), valid.dtype)
 
 
@@ -132,6 +131,7 @@ def run_chain(engine: TvmEngine, request: Request, durations: NDArray[np.int64] 
     tails: dict[str, Tail] = {}
 
     def run(component: str, **inputs: Array) -> Sequence[Array]:
+        """Run a component and record its outputs; return them in the order of its signature."""
         output = run_component(engine, component, inputs)
         values.update(output.values)
         tails.update(output.tails)
@@ -152,6 +152,7 @@ def run_chain(engine: TvmEngine, request: Request, durations: NDArray[np.int64] 
 
 
 def _pad(name: str, array: Array, length: int, size: int, padding: Padding) -> Array:
+    """Pad an input along its time axis to `size` tokens or frames; inputs without time are unchanged."""
     place = length_axis(name, SAMPLES_PER_FRAME)
     if place is None or size == length:
         return np.ascontiguousarray(array)

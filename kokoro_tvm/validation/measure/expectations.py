@@ -22,19 +22,6 @@ from kokoro_tvm.common.errors import ValidationError
 from kokoro_tvm.common.output import write_text
 from kokoro_tvm.validation.measure.acoustics import mel_power
 
-__all__ = [
-    "BANDS",
-    "CENTROID_TOLERANCE_MS",
-    "FLOOR_DB",
-    "LEVEL_TOLERANCE_DB",
-    "SEGMENTS",
-    "Expectation",
-    "Fingerprint",
-    "compute_fingerprint",
-    "read_expectations",
-    "write_expectations",
-]
-
 BANDS = 8
 SEGMENTS = 8
 FLOOR_DB = -20.0
@@ -140,14 +127,15 @@ def read_expectations() -> dict[str, Expectation]:
         data = json.loads(_FILE.read_text(encoding="utf-8"))
         if data["schema"] != _SCHEMA:
             raise ValueError(f"it has schema {data['schema']}, not {_SCHEMA}")
-        return {name: _expectation(entry) for name, entry in data["utterances"].items()}
+        return {name: _parse_expectation(entry) for name, entry in data["utterances"].items()}
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ValidationError(
             f"{_FILE} cannot be read ({error}). Make it again: kokoro-tvm validate corpus --update"
         ) from error
 
 
-def _expectation(entry: Mapping[str, Any]) -> Expectation:
+def _parse_expectation(entry: Mapping[str, Any]) -> Expectation:
+    """Parse one utterance of the file. Raises KeyError or ValueError."""
     return Expectation(entry["digest"], int(entry["frames"]), Fingerprint.from_json(entry))
 
 

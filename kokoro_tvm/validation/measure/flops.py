@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["COUNTS", "Count", "component_flops"]
-
 
 @dataclass(frozen=True)
 class Count:

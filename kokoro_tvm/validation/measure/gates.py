@@ -20,22 +20,6 @@ from kokoro_tvm.common.errors import ValidationError
 if TYPE_CHECKING:
     from kokoro_tvm.recipe.gates import Gates
 
-__all__ = [
-    "Jsonable",
-    "Report",
-    "UtteranceReport",
-    "Verdict",
-    "judge",
-    "judge_medians",
-    "judge_output",
-    "limits_of",
-    "missed_lines",
-    "none_off",
-    "number",
-    "summarize_missed",
-    "write_report",
-]
-
 SCHEMA = 1
 
 

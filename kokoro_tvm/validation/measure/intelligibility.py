@@ -17,8 +17,6 @@ from kokoro_tvm.runtime.bundle.languages import KOKORO, SpokenLanguage
 from kokoro_tvm.runtime.bundle.voices import describe
 from kokoro_tvm.validation.measure.gates import Report, UtteranceReport, judge
 
-__all__ = ["SENTENCES", "VOICES", "Transcript", "english_voices", "validate_intelligibility"]
-
 SENTENCES: tuple[str, ...] = tuple(
     json.loads(Path(__file__).with_name("harvard.json").read_text(encoding="utf-8"))
 )
@@ -75,14 +73,17 @@ def validate_intelligibility(
 ) -> Report:
     """Judge the increase of the word error rate over all voices; rates of single voices are reported, too."""
     voices = [*dict.fromkeys(t.voice for t in transcripts), _ALL]
-    outputs = {voice: _rates([t for t in transcripts if voice in (t.voice, _ALL)]) for voice in voices}
+    outputs = {
+        voice: _compute_rates([t for t in transcripts if voice in (t.voice, _ALL)]) for voice in voices
+    }
     verdicts = judge(outputs[_ALL], limits, _ALL)
     count = sum(len(split_words(t.sentence)) for t in transcripts)
     utterance = UtteranceReport(_NAME, count, outputs=outputs, verdicts=tuple(verdicts))
     return Report("intelligibility", None, enforce, (utterance,))
 
 
-def _rates(transcripts: Sequence[Transcript]) -> dict[str, float]:
+def _compute_rates(transcripts: Sequence[Transcript]) -> dict[str, float]:
+    """Return the word error rates of bundle and stock model, and their difference."""
     from jiwer import wer
 
     sentences, ours, stock = (

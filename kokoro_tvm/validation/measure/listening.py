@@ -17,8 +17,6 @@ from kokoro_tvm.validation.measure.intelligibility import SENTENCES, Transcript,
 from kokoro_tvm.validation.measure.recogniser import Recogniser
 from kokoro_tvm.validation.reference.reference import DYNAMIC
 
-__all__ = ["listen"]
-
 _SEED = 0
 
 

@@ -13,21 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from kokoro_tvm.common.constants import SAMPLES_PER_FRAME
 
-__all__ = [
-    "HOP",
-    "WINDOW",
-    "absolute_errors",
-    "correlation",
-    "count_off",
-    "finite_fraction",
-    "frame_snrs_db",
-    "magnitude_correlation",
-    "magnitude_spectrum",
-    "measure",
-    "measure_audio",
-    "snr_db",
-]
-
 Array = NDArray[Any]
 
 WINDOW = 1024
@@ -49,7 +34,7 @@ def snr_db(value: ArrayLike, reference: ArrayLike) -> float:
     Raises:
         ValueError: Shapes differ, there are no elements, or the reference is not finite.
     """
-    a, r = _pair(value, reference)
+    a, r = _check_pair(value, reference)
     if not np.isfinite(a).all():
         return -np.inf
     # One scale for both keeps the squares of very small and very large values representable, and cancels.
@@ -77,7 +62,7 @@ def frame_snrs_db(value: ArrayLike, reference: ArrayLike, frames: int) -> NDArra
     Raises:
         ValueError: As `snr_db`, or the last axis cannot be cut into so many equal pieces.
     """
-    a, r = _pair(value, reference)
+    a, r = _check_pair(value, reference)
     if frames < 1 or a.shape[-1] % frames:
         raise ValueError(f"{a.shape[-1]} elements cannot be cut into {frames} equal frames")
     finite = np.isfinite(a)
@@ -98,7 +83,7 @@ def absolute_errors(value: ArrayLike, reference: ArrayLike) -> dict[str, float]:
 
     Arguments and errors are those of `snr_db`.
     """
-    a, r = _pair(value, reference)
+    a, r = _check_pair(value, reference)
     if not np.isfinite(a).all():
         return {"mean_abs": np.inf, "max_abs": np.inf, "rms_error": np.inf}
     difference = np.abs(a - r)
@@ -114,7 +99,7 @@ def correlation(value: ArrayLike, reference: ArrayLike) -> float:
     Without variance it is 1 for equal arrays and 0 otherwise; a value that is not finite gives 0. Arguments
     and errors are those of `snr_db`.
     """
-    a, r = _pair(value, reference)
+    a, r = _check_pair(value, reference)
     if not np.isfinite(a).all():
         return 0.0
     # One scale each keeps the squares of very small and very large values representable, and cancels.
@@ -171,7 +156,7 @@ def magnitude_correlation(value: ArrayLike, reference: ArrayLike) -> float:
 
     Arguments are (samples,). Special cases and errors are those of `correlation`.
     """
-    a, r = _pair(value, reference)
+    a, r = _check_pair(value, reference)
     if not np.isfinite(a).all():
         return 0.0
     spectra = [magnitude_spectrum(x / (float(np.abs(x).max()) or 1.0)) for x in (a, r)]
@@ -247,6 +232,7 @@ def measure_audio(
 
 
 def _pearson(a: NDArray[np.float64], r: NDArray[np.float64], *, equal: bool) -> float:
+    """Return the Pearson correlation of flat arrays; without variance, whether they are equal."""
     first, second = a - a.mean(), r - r.mean()
     norm = float(np.sqrt(np.sum(np.square(first)) * np.sum(np.square(second))))
     if norm == 0.0:
@@ -255,7 +241,8 @@ def _pearson(a: NDArray[np.float64], r: NDArray[np.float64], *, equal: bool) -> 
     return float(np.clip(np.sum(first * second) / norm, -1.0, 1.0))
 
 
-def _pair(value: ArrayLike, reference: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _check_pair(value: ArrayLike, reference: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return both arrays as float64. Raises ValueError; see `snr_db`."""
     a, r = np.asarray(value), np.asarray(reference)
     if a.shape != r.shape:
         raise ValueError(f"shapes differ: {a.shape} against the reference's {r.shape}")

@@ -10,8 +10,6 @@ import numpy as np
 from kokoro_tvm.common.noise import NUMPY, block, draw_noise, philox
 from kokoro_tvm.validation.measure.gates import Verdict, none_off
 
-__all__ = ["KNOWN_WORDS", "count_words_off", "judge_noise", "measure_deviation"]
-
 KNOWN_WORDS = (
     ((0, 0, 0, 0), (0, 0), (0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8)),
     ((2**32 - 1,) * 4, (2**32 - 1,) * 2, (0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD)),
@@ -41,7 +39,7 @@ def judge_noise(seed: int, piece: int) -> list[Verdict]:
 
 def count_words_off() -> int:
     """Count the random words that differ from those of Random123."""
-    results = [philox(NUMPY, _words(counter), _words(key)) for counter, key, _ in KNOWN_WORDS]
+    results = [philox(NUMPY, _to_words(counter), _to_words(key)) for counter, key, _ in KNOWN_WORDS]
     return sum(
         int(word[0]) != expected
         for words, (*_, answer) in zip(results, KNOWN_WORDS, strict=True)
@@ -62,18 +60,19 @@ def measure_deviation(seed: int, piece: int) -> float:
     others: list[np.ndarray] = [noise[lag:] for lag in (1, 2, 3, 4)]
     others += [draw_noise(seed ^ (1 << bit), _NUMBERS, piece) for bit in (0, 31, 32, 63)]
     others += [draw_noise(seed, _NUMBERS, piece ^ (1 << bit)) for bit in (0, 31)]
-    others += [_blocks(seed, piece, 1 << bit) for bit in range(32)]
+    others += [_draw_blocks(seed, piece, 1 << bit) for bit in range(32)]
     for other in others:
         deviations.append(abs(np.mean(noise[: other.size] * other[: noise.size])) * np.sqrt(other.size))
     return float(max(deviations))
 
 
-def _blocks(seed: int, piece: int, first: int) -> np.ndarray:
+def _draw_blocks(seed: int, piece: int, first: int) -> np.ndarray:
     """Draw the noise of a piece from block `first` on: (samples,) float64."""
     blocks = np.arange(first, first + _BLOCKS, dtype=np.uint32)
-    number, zero, *key = _words((piece, 0, seed & 0xFFFFFFFF, seed >> 32))
+    number, zero, *key = _to_words((piece, 0, seed & 0xFFFFFFFF, seed >> 32))
     return np.stack(block(NUMPY, blocks, number, zero, tuple(key)), axis=1).astype(np.float64).reshape(-1)
 
 
-def _words(values: tuple[int, ...]) -> tuple[np.ndarray, ...]:
+def _to_words(values: tuple[int, ...]) -> tuple[np.ndarray, ...]:
+    """Return words as arrays (1,), as `philox` takes them."""
     return tuple(np.array([value], np.uint32) for value in values)

@@ -22,8 +22,6 @@ from kokoro_tvm.kernels.cpu.kernel import CpuKernel
 from kokoro_tvm.runtime.session.tvm_runtime import use_threads
 from kokoro_tvm.targets import Machine, tvm_target
 
-__all__ = ["FLOAT32", "Arithmetic", "Loop", "peak_share"]
-
 _TURN_S = 0.03
 _PAIRS = 7
 
@@ -55,7 +53,7 @@ class Loop:
         lanes = machine.features.lanes
         # More than any core's latency times throughput (12), and few enough not to spill.
         sums = machine.features.registers * 3 // 4
-        function = _function(lanes, sums, kind).with_attr("global_symbol", "peak")
+        function = _build_loop(lanes, sums, kind).with_attr("global_symbol", "peak")
         self._call = tvm.compile(tvm.IRModule({"peak": function}), target=tvm_target(machine))["peak"]
         self._operands = tvm.runtime.tensor(kind.operands)
         self._sums = tvm.runtime.tensor(np.zeros((threads, lanes), np.float32))
@@ -66,11 +64,12 @@ class Loop:
     def flops_per_second(self, turns: int = 5) -> float:
         """Return the best rate of a few short turns."""
         use_threads(self._threads)
-        while (seconds := self._seconds()) < _TURN_S / 2:
+        while (seconds := self._time_turn()) < _TURN_S / 2:
             self._rounds = int(self._rounds * min(10.0, 1.1 * _TURN_S / max(seconds, 1e-6)))
-        return self._flops * self._rounds / min(self._seconds() for _ in range(turns))
+        return self._flops * self._rounds / min(self._time_turn() for _ in range(turns))
 
-    def _seconds(self) -> float:
+    def _time_turn(self) -> float:
+        """Time one turn of the loop."""
         rounds = tvm.runtime.tensor(np.array([self._rounds], np.int64))
         start = self._clock()
         self._call(rounds, self._operands, self._sums)
@@ -99,7 +98,7 @@ def peak_share(compute: Callable[[], object], flops: int, machine: Machine) -> f
     return median(shares)
 
 
-def _function(lanes: int, count: int, kind: Arithmetic) -> Any:
+def _build_loop(lanes: int, count: int, kind: Arithmetic) -> Any:
     """Build the loop: rounds int64 (1,), operands (2,) -> sums float32 (threads, lanes)."""
     with CpuKernel("peak", lanes) as k:
         rounds = k.param("rounds", (1,), "int64")

@@ -24,8 +24,6 @@ from kokoro_tvm.validation.measure.metrics import count_off
 from kokoro_tvm.validation.reference.corpus import MARGIN
 from kokoro_tvm.validation.reference.reference import Reference, frame_counts, rounding_margin
 
-__all__ = ["JudgedText", "choose_texts", "judge_text"]
-
 _PAUSE_S = 0.8  # from the last sound of a paragraph to the first of the next, at speed 1
 _ATTACK_S = 0.150  # of the pause, kept before the first sound
 _RELEASE_S = 0.050  # of the pause, kept after the last sound
@@ -49,6 +47,11 @@ class JudgedText:
     """At least 1: slower speech would lengthen the boundary symbols."""
     seed: int
 
+    @property
+    def frames(self) -> int:
+        """Frames of all pieces."""
+        return sum(int(durations.sum()) for durations in self.durations)
+
 
 def choose_texts(references: Sequence[Reference]) -> list[JudgedText]:
     """Build two texts of the shortest references, or none if all are slower than speed 1."""
@@ -67,6 +70,7 @@ def choose_texts(references: Sequence[Reference]) -> list[JudgedText]:
 
 
 def _build_text(name: str, references: Sequence[Reference], speed: float, seed: int) -> JudgedText:
+    """Build a text of the references' phonemes, at the first speed from `speed` on that rounds surely."""
     durations = [reference.truth.duration for reference in references]
     # At another speed than the reference's, a duration may be so near to a half that float32 rounds it
     # otherwise.
@@ -95,7 +99,7 @@ def judge_text(tts: Synthesizer, text: JudgedText) -> UtteranceReport:
         samples_off += abs(speech.audio.size - end)
         verdicts.append(none_off("max_samples_off", samples_off, "audio"))
         verdicts.append(none_off("max_pauses_off", pauses_off, "audio"))
-    return UtteranceReport(text.name, int(durations.sum()), verdicts=tuple(verdicts))
+    return UtteranceReport(text.name, text.frames, verdicts=tuple(verdicts))
 
 
 @dataclass(frozen=True)
@@ -143,5 +147,5 @@ def _silent_frames(phonemes: str, frames: NDArray[np.int64]) -> tuple[int, int]:
     """Count the frames before the first sound and after the last one; `frames` has boundary symbols."""
     sounds = [place for place, symbol in enumerate(phonemes, start=1) if symbol.isalpha()]
     last = sounds[-1]
-    heard = min(int(frames[last]), _LAST_SOUND_FRAMES)
-    return int(frames[: sounds[0]].sum()), int(frames[last:].sum()) - heard
+    last_sound = min(int(frames[last]), _LAST_SOUND_FRAMES)
+    return int(frames[: sounds[0]].sum()), int(frames[last:].sum()) - last_sound

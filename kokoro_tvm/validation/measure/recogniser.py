@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 from kokoro_tvm.common.digests import file_sha256
 from kokoro_tvm.common.errors import ValidationError
 
-__all__ = ["Recogniser", "open_recogniser"]
-
 _MODEL = "tiny-en"
 _SHA256 = {
     "decoder_model_merged.ort": "cf524c4862d36e9e5ab032eddc73637efd822d70e868ac575cf1a46e1e4708a0",

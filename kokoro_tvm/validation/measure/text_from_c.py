@@ -14,8 +14,6 @@ from kokoro_tvm.validation.measure.metrics import count_off
 if TYPE_CHECKING:
     from kokoro_tvm.targets.runners.program import SpeakProgram
 
-__all__ = ["SENTENCES", "format_words", "validate_text"]
-
 SENTENCES = {
     "a": "Hello, it costs $2.50.",
     "b": "Hello, it weighs 2 kg.",

@@ -41,17 +41,6 @@ from kokoro_tvm.validation.reference.stock import (
 if TYPE_CHECKING:
     from kokoro_tvm.recipe.parts import UtteranceSpec
 
-__all__ = [
-    "compute_references",
-    "compute_speech",
-    "compute_steps",
-    "memory_reused",
-    "one_thread",
-    "request_of",
-    "style_row",
-    "tokenize",
-]
-
 Config = Mapping[str, Any]
 State = Mapping[str, torch.Tensor]
 Array = NDArray[Any]
@@ -236,7 +225,7 @@ def style_row(voices: Mapping[str, Array], utterance: UtteranceSpec) -> NDArray[
     """Select the voice's style vector for the utterance's length as the stock pipeline does.
 
     Returns:
-        (1, 256) float32.
+        (1, 256) float32. Raises RecipeError for an unknown voice.
     """
     if utterance.voice not in voices:
         raise RecipeError(

@@ -13,8 +13,6 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
-__all__ = ["MatrixConvolution"]
-
 _BLOCK = 1 << 18
 """Elements of a block of the output: 2 MiB."""
 

@@ -15,14 +15,6 @@ from yaml import safe_load
 from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.recipe import UtteranceSpec
 
-__all__ = [
-    "MARGIN",
-    "CorpusUtterance",
-    "choose",
-    "corpus",
-    "utterance_digest",
-]
-
 MARGIN = 0.002
 """Smallest distance in frames of any duration of the corpus from a rounding boundary:
 about a hundred times the error of float32."""

@@ -13,8 +13,6 @@ from typing import Any
 
 from kokoro_tvm.common.errors import ValidationError
 
-__all__ = ["SENTENCES", "ReferenceWord", "misaki_english", "sentences", "tagger_folder"]
-
 SENTENCES = Path(__file__).with_name("sentences.txt")
 _COMPONENTS = ["tok2vec", "tagger"]
 _OTHERS = ["parser", "senter", "attribute_ruler", "lemmatizer", "ner"]
@@ -38,7 +36,7 @@ def sentences(path: Path = SENTENCES) -> tuple[str, ...]:
     return tuple(line for line in lines if line and not line.startswith("#"))
 
 
-def _reader(nlp: Any, british: bool) -> Callable[[str], list[ReferenceWord]]:
+def _make_reader(nlp: Any, british: bool) -> Callable[[str], list[ReferenceWord]]:
     """Build misaki's G2P for American or British English; it maps a sentence to words and marks."""
     from misaki import en, espeak
 
@@ -46,6 +44,7 @@ def _reader(nlp: Any, british: bool) -> Callable[[str], list[ReferenceWord]]:
     guessed: set[str] = set()
 
     def guess(token: Any) -> tuple[str | None, int | None]:
+        """Read a word by espeak-ng, and record that it was guessed."""
         guessed.add(token.text)
         phonemes: tuple[str | None, int | None] = fallback(token)
         return phonemes
@@ -55,6 +54,7 @@ def _reader(nlp: Any, british: bool) -> Callable[[str], list[ReferenceWord]]:
     g2p.lexicon, g2p.fallback = en.Lexicon(british), guess
 
     def read(sentence: str) -> list[ReferenceWord]:
+        """Read a sentence."""
         guessed.clear()
         _, tokens = g2p(sentence)
         return [ReferenceWord(t.text, t.phonemes or "", t.whitespace, t.text in guessed) for t in tokens]
@@ -83,7 +83,7 @@ def misaki_english(tagger: Path, british: bool) -> Iterator[Callable[[str], list
             "Run `pip install 'misaki[en]' phonemizer-fork espeakng-loader`."
         ) from error
     with tagger_folder(tagger) as folder:
-        yield _reader(spacy.load(folder, enable=_COMPONENTS, exclude=_OTHERS), british)
+        yield _make_reader(spacy.load(folder, enable=_COMPONENTS, exclude=_OTHERS), british)
 
 
 @contextmanager

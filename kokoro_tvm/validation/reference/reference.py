@@ -27,26 +27,6 @@ from kokoro_tvm.common.noise import draw_noise
 from kokoro_tvm.model.signatures import SIGNATURES
 from kokoro_tvm.validation.reference.tensor_file import read_tensors, write_tensors
 
-__all__ = [
-    "DYNAMIC",
-    "EXACT",
-    "INPUTS",
-    "OUTPUTS",
-    "RESEED",
-    "TRUTH",
-    "Outputs",
-    "Reference",
-    "ReferenceTrace",
-    "Rendering",
-    "Request",
-    "SpeechReference",
-    "frame_counts",
-    "load_reference",
-    "load_speech",
-    "rounding_margin",
-    "save_reference",
-]
-
 TRUTH = "pt.float64"
 DYNAMIC = "pt.dynamic"
 EXACT = "pt.exact"
@@ -284,6 +264,7 @@ def load_speech(path: Path) -> SpeechReference:
 
 
 def _build(kind: type[_R], tensors: Mapping[str, Array], metadata: Mapping[str, str]) -> _R:
+    """Build a record from a file's tensors and metadata. Raises KeyError or ValueError."""
     values: dict[str, Any] = {key: metadata[key] for key in ("name", "phonemes", "voice")}
     values |= {"speed": float(metadata["speed"])}
     values |= {key: int(metadata[key]) for key in ("seed", "piece")}

@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 from kokoro_tvm.common.constants import SAMPLES_PER_FRAME
 from kokoro_tvm.validation.reference.tensor_file import read_tensors, write_tensors
 
-__all__ = ["STEPS", "Step", "Steps", "Tail", "load_steps", "save_steps", "split_tail"]
-
 Array = NDArray[Any]
 
 
@@ -149,5 +147,6 @@ def load_steps(path: Path) -> Steps:
 
 
 def _build_steps(values: Mapping[str, Array], metadata: Mapping[str, str]) -> Steps:
+    """Build the steps of a file's tensors and metadata. Raises KeyError or ValueError."""
     tails = {name: Tail(**fields) for name, fields in json.loads(metadata["tails"]).items()}
     return Steps(metadata["regime"], values, tails, json.loads(metadata["missing"]))

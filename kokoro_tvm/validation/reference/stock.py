@@ -27,19 +27,6 @@ from kokoro_tvm.validation.reference.convolution import MatrixConvolution
 from kokoro_tvm.validation.reference.reference import DYNAMIC, TRUTH, Outputs, ReferenceTrace, frame_counts
 from kokoro_tvm.validation.reference.steps import Steps
 
-__all__ = [
-    "ExactPhases",
-    "SourceNoise",
-    "computing",
-    "nine_channels",
-    "rounded",
-    "run_decoder",
-    "run_fed",
-    "run_steps",
-    "run_stock",
-    "stock_model",
-]
-
 _DTYPES = {TRUTH: torch.float64, DYNAMIC: torch.float32}
 
 Config = Mapping[str, Any]
@@ -101,7 +88,7 @@ def run_stock(
 
 def run_steps(model: torch.nn.Module, tokens: Array, ref_s: Array, speed: float, draw: Draw) -> Steps:
     """Run the model end to end and record every step; arguments are those of `run_stock`."""
-    with _stages_of(model.decoder) as stages:
+    with _record_stages(model.decoder) as stages:
         seen, durations = _run(model, tokens, ref_s, speed, draw, None)
     regime = next(name for name, dtype in _DTYPES.items() if dtype == next(model.parameters()).dtype)
     alignment = np.repeat(np.arange(durations.size), durations)
@@ -109,7 +96,7 @@ def run_steps(model: torch.nn.Module, tokens: Array, ref_s: Array, speed: float,
 
 
 @contextmanager
-def _stages_of(decoder: Any) -> Iterator[dict[str, Array]]:
+def _record_stages(decoder: Any) -> Iterator[dict[str, Array]]:
     """Record the values between the modules inside the decoder within the block.
 
     Yields:
@@ -120,12 +107,15 @@ def _stages_of(decoder: Any) -> Iterator[dict[str, Array]]:
     seen: dict[str, Array] = {}
 
     def source(out: Any) -> None:
-        seen["source"] = _numpy(out[0][..., 0])  # of (1, samples, 1) and two unused tensors
+        """Record the source's excitation."""
+        seen["source"] = _copy_array(out[0][..., 0])  # of (1, samples, 1) and two unused tensors
 
     def see(name: str, out: torch.Tensor) -> None:
-        seen[name] = _numpy(out)
+        """Record a value by its step name."""
+        seen[name] = _copy_array(out)
 
     def add(name: str, out: torch.Tensor) -> None:
+        """Add a residual block's share to the average of its stage."""
         before = seen.get(name)
         see(name, (1.0 / count) * out)
         if before is not None:
@@ -142,11 +132,11 @@ def _stages_of(decoder: Any) -> Iterator[dict[str, Array]]:
     ]
     with ExitStack() as scope:
         for module, look in watched:
-            scope.enter_context(_reading(module, look))
+            scope.enter_context(_hook_output(module, look))
         yield seen
 
 
-def _reading(module: torch.nn.Module, look: Callable[[Any], None]) -> Any:
+def _hook_output(module: torch.nn.Module, look: Callable[[Any], None]) -> Any:
     """Register a forward hook that passes a module's output to `look`."""
     return module.register_forward_hook(lambda _module, _args, out: look(out))
 
@@ -171,12 +161,17 @@ def _run(
     draw: Draw,
     borders: ReferenceTrace | None,
 ) -> tuple[dict[str, Array], NDArray[np.int64]]:
+    """Run the model; return the values at the borders of components by name, and the durations.
+
+    If there are `borders`, every component reads its inputs from them. Raises ValidationError if the
+    model is not the pinned one.
+    """
     dtype = next(model.parameters()).dtype
     seen: dict[str, Array] = {}
     noise = SourceNoise(draw, model.decoder)
     with ExitStack() as scope:
         scope.enter_context(computing(model))
-        scope.enter_context(_hooks(model, seen, borders, dtype))
+        scope.enter_context(_hook_borders(model, seen, borders, dtype))
         scope.enter_context(noise)
         audio, counts = model.forward_with_tokens(
             torch.from_numpy(tokens), torch.from_numpy(ref_s).to(dtype), speed
@@ -186,7 +181,7 @@ def _run(
             f"The stock model drew its source noise {noise.draws} times instead of once: this is not the "
             "KModel the references are known for. Install the pinned version of kokoro."
         )
-    seen["audio"] = _numpy(audio)
+    seen["audio"] = _copy_array(audio)
     durations: NDArray[np.int64] = counts.reshape(-1).numpy().astype(np.int64)
     if not np.array_equal(durations, frame_counts(seen["duration"], speed)):
         raise ValidationError(
@@ -202,41 +197,49 @@ def run_decoder(model: Any, inputs: ReferenceTrace, ref_s: Array, draw: Draw) ->
     tensors = [torch.from_numpy(value).to(dtype) for value in (inputs.asr, inputs.f0, inputs.n)]
     style = torch.from_numpy(ref_s[:, :STYLE_DIM]).to(dtype)
     with torch.no_grad(), computing(model), SourceNoise(draw, model.decoder):
-        return _numpy(model.decoder(*tensors, style).reshape(-1))
+        return _copy_array(model.decoder(*tensors, style).reshape(-1))
 
 
 @contextmanager
-def _hooks(
+def _hook_borders(
     model: torch.nn.Module, seen: dict[str, Array], borders: ReferenceTrace | None, dtype: torch.dtype
 ) -> Iterator[None]:
     """Record every component's outputs in `seen`, and replace their inputs by `borders` if given."""
 
     def see(name: str, value: torch.Tensor) -> None:
-        seen[name] = _numpy(value)
+        """Record a value."""
+        seen[name] = _copy_array(value)
 
     def border(value: Array) -> torch.Tensor:
+        """Convert a border's value to a tensor in the model's dtype."""
         return torch.from_numpy(value).to(dtype)
 
     def bert(_module: torch.nn.Module, _args: Any, out: torch.Tensor) -> torch.Tensor | None:
+        """Record the text features, and replace them by the border's."""
         see("d_en", out.transpose(-1, -2))
         return border(borders.d_en).transpose(-1, -2) if borders else None
 
     def prosody(_module: torch.nn.Module, _args: Any, out: torch.Tensor) -> None:
+        """Record the prosody features."""
         see("d", out.transpose(-1, -2))
 
     def logits(_module: torch.nn.Module, _args: Any, out: torch.Tensor) -> None:
+        """Record the durations and their logits."""
         # The one line of the forward that no module's border shows: `_run` checks it by the model's counts.
         see("duration", torch.sigmoid(out).sum(dim=-1))
         see("logits", out.transpose(-1, -2))
 
     def aligned(_module: torch.nn.Module, args: tuple[torch.Tensor]) -> tuple[torch.Tensor] | None:
+        """Record the aligned features, and replace them by the border's."""
         see("en", args[0].transpose(-1, -2))
         return (border(borders.en).transpose(-1, -2),) if borders else None
 
     def text(_module: torch.nn.Module, _args: Any, out: torch.Tensor) -> None:
+        """Record the text encoding."""
         see("t_en", out)
 
     def decoder(_module: torch.nn.Module, args: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...] | None:
+        """Record the decoder's inputs, and replace them by the border's."""
         for name, value in zip(("asr", "f0", "n"), args, strict=False):
             see(name, value)
         if borders is None:
@@ -286,6 +289,7 @@ class SourceNoise(TorchFunctionMode):
                 )
 
     def _draw_noise(self, samples: int) -> torch.Tensor:
+        """Draw noise (1, samples). Raises ValidationError if `draw` returns another shape."""
         noise = np.ascontiguousarray(self.draw(samples), dtype=np.float32)
         if noise.shape != (samples,):
             raise ValidationError(f"The noise has shape {noise.shape} instead of {(samples,)}.")
@@ -326,6 +330,6 @@ def nine_channels(noise: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
     return noise[..., None] * (weight[0] / torch.linalg.vector_norm(weight)).to(noise.dtype)
 
 
-def _numpy(tensor: torch.Tensor) -> Array:
+def _copy_array(tensor: torch.Tensor) -> Array:
     """Copy a tensor to a contiguous array, because the model changes some tensors in place."""
     return np.array(tensor.detach().cpu().numpy(), order="C", copy=True)

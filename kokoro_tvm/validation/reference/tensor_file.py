@@ -14,8 +14,6 @@ from safetensors import SafetensorError, safe_open
 from kokoro_tvm.common.errors import ValidationError
 from kokoro_tvm.model.safetensors_file import write_arrays
 
-__all__ = ["read_tensors", "write_tensors"]
-
 _FORMAT = "1"
 
 T = TypeVar("T")

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from kokoro_tvm.validation.reference.reference import Reference
 
-__all__ = ["BuiltStage", "BundleFacts", "Cell", "SpokenUtterance", "worst"]
-
 Array = NDArray[Any]
 
 
@@ -94,11 +92,14 @@ def worst(report: Mapping[str, Any]) -> list[Cell]:
             verdicts_of.setdefault((verdict["gate"], verdict["output"]), []).append(verdict)
     for verdict in report["overall"]:
         verdicts_of[verdict["gate"], verdict["output"]] = [verdict]
-    return [_worst(verdicts) for verdicts in verdicts_of.values()]
+    return [_find_worst(verdicts) for verdicts in verdicts_of.values()]
 
 
-def _worst(verdicts: Sequence[Mapping[str, Any]]) -> Cell:
+def _find_worst(verdicts: Sequence[Mapping[str, Any]]) -> Cell:
+    """Return the worst verdict of a gate: a missed one, then the farthest from its limit."""
+
     def badness(verdict: Mapping[str, Any]) -> tuple[bool, float]:
+        """Return a sort key that grows with how bad a verdict is."""
         value = float(verdict["value"])
         value = value if verdict["gate"].startswith("max_") else -value
         return verdict["status"] == "failed", np.inf if np.isnan(value) else value

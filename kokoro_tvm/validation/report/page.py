@@ -20,8 +20,6 @@ from kokoro_tvm.validation.measure.metrics import magnitude_spectrum
 from kokoro_tvm.validation.report.facts import BundleFacts, Cell, SpokenUtterance, worst
 from kokoro_tvm.validation.report.pictures import FLOOR_DB, curve, data_uri, envelope, spectrogram
 
-__all__ = ["write_page"]
-
 Array = NDArray[Any]
 
 _VOICED_HZ = 10.0  # lower frequencies are unvoiced, as for the source module
@@ -66,19 +64,19 @@ def write_page(facts: BundleFacts, path: Path) -> Path:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"number": _number, "size": decimal, "gate": _gate}
-    buckets = {axis: _buckets(facts, axis) for axis in ("tokens", "frames")}
+    environment.filters |= {"number": _format_number, "size": decimal, "gate": _format_gate}
+    buckets = {axis: _list_buckets(facts, axis) for axis in ("tokens", "frames")}
     data = {
         "manifest": facts.manifest,
-        "verdict": _verdict(facts),
-        "matrix": _matrix(facts),
+        "verdict": _summarize(facts),
+        "matrix": _build_matrix(facts),
         "buckets": buckets,
         "reports": [*facts.reports, facts.speech],
         "speech": worst(facts.speech),
-        "utterances": [_utterance(spoken, facts.speech) for spoken in facts.utterances],
+        "utterances": [_convert_utterance(spoken, facts.speech) for spoken in facts.utterances],
         "longer": facts.longer,
         "stages": facts.stages,
-        "files": _files(facts),
+        "files": _list_files(facts),
         "machine": facts.machine,
         "drawing": {"columns": _COLUMNS, "wave": _WAVE, "pitch": _PITCH},
         "floor": f"{-FLOOR_DB:.0f}",
@@ -88,10 +86,10 @@ def write_page(facts: BundleFacts, path: Path) -> Path:
     return path
 
 
-def _verdict(facts: BundleFacts) -> dict[str, Any]:
+def _summarize(facts: BundleFacts) -> dict[str, Any]:
     """Return the overall status, the missed gates and the numbers of verdicts."""
     reports = [*facts.reports, facts.speech]
-    missed = [f"{_subject(r)}: {line}" for r in reports for line in r["missed"]]
+    missed = [f"{_name_artifact(r)}: {line}" for r in reports for line in r["missed"]]
     passed = all(r["passed"] for r in reports)
     counts = {"passed": 0, "failed": 0, "not run": 0}
     for report in reports:
@@ -103,17 +101,18 @@ def _verdict(facts: BundleFacts) -> dict[str, Any]:
     return {"status": "passed" if passed else "failed", "missed": missed, "counted": counts}
 
 
-def _subject(report: Mapping[str, Any]) -> str:
+def _name_artifact(report: Mapping[str, Any]) -> str:
+    """Return the name of a report's artifact: `decoder-5120`, or `speech`."""
     return report["component"] + ("" if report["bucket"] is None else f"-{report['bucket']}")
 
 
-def _matrix(facts: BundleFacts) -> list[tuple[str, str, dict[int, Mapping[str, Any]]]]:
+def _build_matrix(facts: BundleFacts) -> list[tuple[str, str, dict[int, Mapping[str, Any]]]]:
     """Return a row for each component: axis, and by bucket status, worst values and number of utterances."""
     rows = []
     for component, axis in COMPONENT_AXES.items():
         cells: dict[int, Mapping[str, Any]] = {
             r["bucket"]: {
-                "status": _status(r),
+                "status": _status_of(r),
                 "gates": worst(r),
                 "enforce": r["enforce"],
                 "ran": sum(not u["status"].startswith("not run") for u in r["utterances"]),
@@ -126,18 +125,20 @@ def _matrix(facts: BundleFacts) -> list[tuple[str, str, dict[int, Mapping[str, A
     return rows
 
 
-def _status(report: Mapping[str, Any]) -> str:
+def _status_of(report: Mapping[str, Any]) -> str:
+    """Return `passed`, `failed` or `not run` of a report."""
     if all(u["status"].startswith("not run") for u in report["utterances"]):
         return "not run"
     return "passed" if report["passed"] else "failed"
 
 
-def _buckets(facts: BundleFacts, axis: str) -> list[int]:
+def _list_buckets(facts: BundleFacts, axis: str) -> list[int]:
+    """List the buckets of the components on an axis."""
     components = [component for component, own in COMPONENT_AXES.items() if own == axis]
     return sorted({r["bucket"] for r in facts.reports if r["component"] in components})
 
 
-def _files(facts: BundleFacts) -> list[tuple[str, int, str]]:
+def _list_files(facts: BundleFacts) -> list[tuple[str, int, str]]:
     """Return name, size and SHA-256 of every file in the manifest."""
     parts = facts.manifest["components"].values()
     entries = [e for key in ("voices", "front_end", "text") if (e := facts.manifest.get(key))]
@@ -145,7 +146,8 @@ def _files(facts: BundleFacts) -> list[tuple[str, int, str]]:
     return [(e["file"], e["size"], e["sha256"]) for e in entries]
 
 
-def _utterance(spoken: SpokenUtterance, speech: Mapping[str, Any]) -> _Utterance:
+def _convert_utterance(spoken: SpokenUtterance, speech: Mapping[str, Any]) -> _Utterance:
+    """Convert an utterance for the template: facts, metrics, players and pictures."""
     reference = spoken.reference
     truth = np.ravel(reference.truth.audio)
     ours = np.zeros_like(truth)  # audio of another length is cut or padded
@@ -164,21 +166,25 @@ def _utterance(spoken: SpokenUtterance, speech: Mapping[str, Any]) -> _Utterance
             "durations": "all equal" if off == 0 else f"{off} tokens differ",
         },
         status=report["status"],
-        metrics={k: _number(v) for k, v in report["outputs"].get("audio", {}).items()},
-        players=[_Player("Stock model, float64", _flac(truth)), _Player("This bundle", _flac(spoken.audio))],
-        spectrograms=_spectrograms(truth, ours),
-        waves=_waves(truth, ours),
-        pitch={"reference": _pitch(reference.truth.f0), "ours": _pitch(spoken.f0)},
+        metrics={k: _format_number(v) for k, v in report["outputs"].get("audio", {}).items()},
+        players=[
+            _Player("Stock model, float64", _encode_flac(truth)),
+            _Player("This bundle", _encode_flac(spoken.audio)),
+        ],
+        spectrograms=_draw_spectrograms(truth, ours),
+        waves=_draw_waves(truth, ours),
+        pitch={"reference": _draw_pitch(reference.truth.f0), "ours": _draw_pitch(spoken.f0)},
         top_hz=_TOP_HZ,
     )
 
 
-def _pitch(f0: Array) -> list[str]:
+def _draw_pitch(f0: Array) -> list[str]:
+    """Return SVG polylines of the voiced parts of a pitch curve in Hz."""
     hertz = np.ravel(np.asarray(f0, np.float64))
     return curve(np.where(hertz > _VOICED_HZ, hertz, 0.0), _COLUMNS, _TOP_HZ, _PITCH)
 
 
-def _waves(truth: Array, ours: Array) -> dict[str, str]:
+def _draw_waves(truth: Array, ours: Array) -> dict[str, str]:
     """Return three outlines. The difference is amplified so that it is visible."""
     peak = max(float(np.abs(truth).max()), float(np.abs(ours).max()))
     difference = ours - truth
@@ -194,7 +200,8 @@ def _waves(truth: Array, ours: Array) -> dict[str, str]:
     }
 
 
-def _spectrograms(truth: Array, ours: Array) -> list[_Picture]:
+def _draw_spectrograms(truth: Array, ours: Array) -> list[_Picture]:
+    """Draw the spectrograms of truth, bundle and difference on one scale."""
     loudest = float(magnitude_spectrum(truth).max())
     seconds = truth.size / SAMPLE_RATE
     axes = f"{seconds:.1f} seconds to the right, 0 to 12 kHz upwards, brightness down to -{-FLOOR_DB:.0f} dB"
@@ -209,7 +216,7 @@ def _spectrograms(truth: Array, ours: Array) -> list[_Picture]:
     ]
 
 
-def _flac(audio: Array) -> str:
+def _encode_flac(audio: Array) -> str:
     """Encode audio as 16-bit FLAC. Audio above full scale is made quieter, so that nothing clips."""
     peak = max(1.0, float(np.abs(audio).max(initial=0.0)))
     stream = io.BytesIO()
@@ -219,18 +226,19 @@ def _flac(audio: Array) -> str:
     return data_uri("audio/flac", stream.getvalue())
 
 
-def _gate(cell: Cell | Mapping[str, Any]) -> str:
+def _format_gate(cell: Cell | Mapping[str, Any]) -> str:
     """Format a gate: `snr_db 72.1, at least 30`."""
     data = cell if isinstance(cell, Mapping) else cell.__dict__
     bound, _, metric = data["gate"].partition("_")
     where = f"{data['output']}: " if data["output"] else ""
     if data["limit"] is None:
-        return f"{where}{metric} {_number(data['value'])}, no limit"
+        return f"{where}{metric} {_format_number(data['value'])}, no limit"
     word = {"min": "at least", "max": "at most"}[bound]
-    return f"{where}{metric} {_number(data['value'])}, {word} {_number(data['limit'])}"
+    return f"{where}{metric} {_format_number(data['value'])}, {word} {_format_number(data['limit'])}"
 
 
-def _number(value: float | str | None) -> str:
+def _format_number(value: float | str | None) -> str:
+    """Format a metric with four digits, or more for a correlation near 1; a dash for None."""
     if value is None:
         return "–"
     if isinstance(value, str):

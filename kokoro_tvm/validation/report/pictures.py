@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 
 from kokoro_tvm.validation.measure.metrics import magnitude_spectrum
 
-__all__ = ["FLOOR_DB", "curve", "data_uri", "envelope", "palette_png", "spectrogram"]
-
 Array = NDArray[Any]
 
 FLOOR_DB = -90.0  # black, relative to the loudest bin of the reference
@@ -49,7 +47,7 @@ def spectrogram(audio: Array, loudest: float) -> bytes:
     rows = rows.reshape(columns, -1, _BINS_A_ROW).max(axis=2)
     decibels = 20.0 * np.log10(np.maximum(rows / (loudest or 1.0), 1e-12))
     levels = np.clip(1.0 - decibels / FLOOR_DB, 0.0, 1.0)
-    return palette_png(np.rint(levels * 63).astype(np.uint8).T[::-1], _palette(64))
+    return palette_png(np.rint(levels * 63).astype(np.uint8).T[::-1], _interpolate_palette(64))
 
 
 def palette_png(indices: NDArray[np.uint8], palette: NDArray[np.uint8]) -> bytes:
@@ -60,7 +58,7 @@ def palette_png(indices: NDArray[np.uint8], palette: NDArray[np.uint8]) -> bytes
     lines[:, 1:] = indices
     header = struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)
     chunks = ((b"IHDR", header), (b"PLTE", palette.tobytes()), (b"IDAT", zlib.compress(lines.tobytes(), 9)))
-    return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(kind, data) for kind, data in (*chunks, (b"IEND", b"")))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(_png_chunk(kind, data) for kind, data in (*chunks, (b"IEND", b"")))
 
 
 def envelope(audio: Array, columns: int, peak: float, height: int) -> str:
@@ -94,12 +92,14 @@ def data_uri(kind: str, content: bytes) -> str:
     return f"data:{kind};base64,{base64.b64encode(content).decode()}"
 
 
-def _palette(colors: int) -> NDArray[np.uint8]:
+def _interpolate_palette(colors: int) -> NDArray[np.uint8]:
+    """Return (colors, 3) interpolated between _COLORS."""
     places = np.linspace(0, len(_COLORS) - 1, colors)
     anchors = np.array(_COLORS, float)
     mixed: Sequence[Any] = [np.interp(places, range(len(anchors)), anchors[:, i]) for i in range(3)]
     return np.rint(np.stack(mixed, axis=1)).astype(np.uint8)
 
 
-def _chunk(kind: bytes, data: bytes) -> bytes:
+def _png_chunk(kind: bytes, data: bytes) -> bytes:
+    """Encode a chunk of a PNG file."""
     return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))

@@ -1,22 +1,26 @@
 /** The page: its controls and their actions. */
 
 import { byId, setIcon } from "./dom.js";
+import { listenForExamples, showExamples } from "./examples.js";
+import { showBundle, showSpeed, showThreads, showWay } from "./footer.js";
 import { fromFragment, toFragment } from "./link.js";
 import { showLoading } from "./loading.js";
+import { addNotice, clearNotices } from "./notices.js";
 import { Past } from "./past.js";
 import { clearProblem, showNotice, showProblem } from "./problem.js";
 import { Reading } from "./reading.js";
 import { listenForFiles } from "./opening.js";
 import { listenForVoices } from "./own_voices.js";
+import { setVolume } from "./player.js";
 import { formats, save } from "./saving.js";
 import { Speaker } from "./speaker.js";
 import { Spectrogram } from "./spectrogram.js";
 import { browserStore, readSettings, writeSettings } from "./storage.js";
+import { Suggestion } from "./suggestion.js";
 import { startTheme } from "./theme.js";
 import { VoicePicker } from "./voice_picker.js";
 import { describe, languageOf, languagesFrom } from "./voices.js";
 import { Wave } from "./wave.js";
-import { showThreads, showWay } from "./way.js";
 
 /** @typedef {import("./speaker.js").Request} Request */
 /** @typedef {import("./speaker.js").State} State */
@@ -36,6 +40,7 @@ const PLAY = {
 const text = /** @type {HTMLTextAreaElement} */ (byId("text"));
 const find = /** @type {HTMLInputElement} */ (byId("find"));
 const speed = /** @type {HTMLInputElement} */ (byId("speed"));
+const volume = /** @type {HTMLInputElement} */ (byId("volume"));
 const plain = /** @type {HTMLInputElement} */ (byId("plain"));
 const seek = /** @type {HTMLInputElement} */ (byId("seek"));
 const play = /** @type {HTMLButtonElement} */ (byId("play"));
@@ -63,6 +68,12 @@ const authorize = synthesizer.authorize?.bind(synthesizer) ?? null;
 const reading = new Reading(byId("reading"), (place) => speaker.record && speaker.seek(speaker.record.words[place].start));
 const picker = new VoicePicker({ chosen: () => settle({ voice: picker.value, lang: picker.lang }), sample: hear });
 picker.readable = synthesizer.languages;
+const suggestion = new Suggestion(picker, (voice) => {
+  clearProblem();
+  picker.choose(voice);
+  settle({ voice: picker.value, lang: picker.lang });
+  play.focus();
+});
 const past = new Past(store, (request) => {
   speaker.stop();
   apply(request);
@@ -70,12 +81,21 @@ const past = new Past(store, (request) => {
 });
 const speaker = new Speaker(synthesizer, {
   state: show,
-  begun: () => reading.begin(text.value, picker.language.tag),
+  begun() {
+    clearNotices();
+    reading.begin(text.value, picker.language.tag);
+  },
   grown(words) {
     reading.add(words);
+    if (speaker.record?.complete) reading.finish();
     offer();
     if (speaker.state !== "speaking") requestAnimationFrame(paint);
   },
+  noted(notice, words) {
+    addNotice(notice);
+    reading.note(notice, words);
+  },
+  measured: showSpeed,
   cut: (place) => reading.cut(place),
   failed(error) {
     if (!speaker.record?.length) view("text");
@@ -88,6 +108,8 @@ const sampler = new Speaker(synthesizer, {
   },
   begun() {},
   grown() {},
+  noted() {},
+  measured() {},
   cut() {},
   failed: fail(null),
 });
@@ -119,13 +141,15 @@ function apply(requested) {
   if (requested.voice !== undefined) picker.choose(requested.voice, requested.lang);
   byId("speed-shown").textContent = `${Number(speed.value).toFixed(2)}×`;
   text.lang = picker.language.tag;
-  count();
+  edited();
 }
 
 /** Apply a changed setting; speech continues with it. @param {Omit<Partial<Request>, "text">} changed */
 function settle(changed) {
   text.lang = picker.language.tag;
   keep(changed);
+  suggestion.look(text.value);
+  showExamples(text.value, picker.code);
   const { text: _, ...now } = request();
   if (running()) speaker.change(now);
   else show(speaker.state);
@@ -144,9 +168,14 @@ function press() {
   } else speak();
 }
 
+/** Return the record of the text in the box, or null. */
+function currentRecord() {
+  return speaker.record?.text === text.value ? speaker.record : null;
+}
+
 /** Return whether the record is complete for the current controls. */
 function isRecorded() {
-  return Boolean(speaker.record?.complete) && JSON.stringify(speaker.request) === JSON.stringify(request());
+  return Boolean(currentRecord()?.complete) && JSON.stringify(speaker.request) === JSON.stringify(request());
 }
 
 function speak() {
@@ -158,6 +187,7 @@ function speak() {
     return;
   }
   sampler.stop();
+  suggestion.look(requested.text);
   view("reading");
   past.add(requested);
   speaker.speak(requested);
@@ -178,7 +208,9 @@ function view(shown) {
   byId("edit").hidden = shown !== "reading";
   byId("hint").hidden = shown !== "text";
   byId("open").hidden = shown !== "text";
+  byId("clear").hidden = shown !== "text" || !text.value;
   if (inside) (shown === "text" ? text : play).focus();
+  if (shown === "reading") byId("paper").scrollIntoView({ block: "nearest" });
 }
 
 /** @param {State} state */
@@ -199,12 +231,11 @@ function show(state) {
 
 /** Offer what can be saved and searched. */
 function offer() {
-  const { record } = speaker;
+  const record = currentRecord();
   const available = Boolean(record?.done && record.length);
   button("save").disabled = !available;
   spectrogram.show(available ? record : null);
   seek.disabled = !record?.length;
-  seek.max = String(record?.seconds ?? 0);
 }
 
 function follow() {
@@ -214,14 +245,18 @@ function follow() {
 
 /** Show the place in the speech: in the outline, on the clock, in the text. */
 function paint() {
-  const { record, state } = speaker;
+  const { state } = speaker;
+  const record = currentRecord();
   const ended = state === "ended";
   const position = ended ? 0 : speaker.position;
   wave.draw(record, position);
-  if (!record) return;
+  seek.max = String(record?.total ?? 0);
   seek.value = String(position);
-  seek.ariaValueText = `${time(position)} of ${time(record.seconds)}`;
-  byId("clock").textContent = record.length ? `${time(position)} / ${time(record.seconds)}` : "";
+  if (!record?.length) byId("clock").textContent = "";
+  if (!record) return;
+  const total = time(record.total);
+  seek.ariaValueText = `${time(position)} of ${record.done ? "" : "about "}${total}`;
+  if (record.length) byId("clock").textContent = `${time(position)} / ${record.done ? "" : "~"}${total}`;
   const place = ended ? record.words.length - 1 : record.wordAt(position);
   reading.end(ended);
   reading.show(place, !ended && place >= 0 && position <= record.words[place].end + LINGER);
@@ -278,12 +313,9 @@ async function openVoice(name) {
  * @param {string} name
  */
 function open(found, name) {
-  clearProblem();
   if (running()) speaker.stop();
-  apply({ text: found });
   view("text");
-  show(speaker.state);
-  text.focus();
+  write(found);
   text.setSelectionRange(0, 0);
   text.scrollTop = 0;
   say(`${name} is open.`);
@@ -299,9 +331,22 @@ async function share() {
   setTimeout(() => (shared.textContent = "Copy link"), 2500);
 }
 
-function count() {
+/** Show what depends on the text. */
+function edited() {
   const { length } = text.value.trim();
   byId("count").textContent = length ? `${length.toLocaleString("en")} ${length === 1 ? "character" : "characters"}` : "";
+  byId("clear").hidden = text.hidden || !text.value;
+  showExamples(text.value, picker.code);
+  suggestion.lookSoon(text.value);
+}
+
+/** Replace the text, and go to it. @param {string} content */
+function write(content) {
+  clearProblem();
+  clearNotices();
+  apply({ text: content });
+  show(speaker.state);
+  text.focus();
 }
 
 /** Apply the request in the address. */
@@ -326,6 +371,7 @@ async function start() {
   try {
     const names = await synthesizer.voices();
     showThreads(await synthesizer.threads?.());
+    await showBundle(synthesizer);
     picker.languages = languagesFrom(await synthesizer.spokenLanguages?.());
     picker.fill(names);
     past.open(names);
@@ -342,9 +388,15 @@ async function start() {
 }
 
 text.addEventListener("input", () => {
-  count();
+  edited();
   show(speaker.state);
 });
+volume.value = String(settings.volume ?? 1);
+setVolume(Number(volume.value));
+volume.addEventListener("input", () => setVolume(Number(volume.value)));
+volume.addEventListener("change", () => keep({ volume: Number(volume.value) }));
+listenForExamples(write);
+byId("clear").addEventListener("click", () => write(""));
 speed.addEventListener("input", () => apply({}));
 speed.addEventListener("change", () => settle({ speed: Number(speed.value) }));
 plain.addEventListener("change", () => settle({ plain: plain.checked }));

@@ -10,6 +10,9 @@ const REST = 1000; // milliseconds without sound after which the device may slee
 
 /** @type {Promise<AudioContext> | null} */
 let opened = null;
+/** @type {GainNode | null} of the context, which all players share */
+let gain = null;
+let volume = 1;
 /** @type {Set<Player>} those that have something to play */
 const playing = new Set();
 
@@ -29,6 +32,12 @@ export function openSound(sampleRate) {
   });
 }
 
+/** Set the volume of all players. @param {number} factor 0 to 1 */
+export function setVolume(factor) {
+  volume = factor;
+  if (gain) gain.gain.value = factor;
+}
+
 /** @param {number} sampleRate */
 async function createContext(sampleRate) {
   if (!globalThis.AudioContext?.prototype || !("audioWorklet" in AudioContext.prototype)) {
@@ -38,6 +47,8 @@ async function createContext(sampleRate) {
   if (session) session.type = "playback"; // an iPhone's mute switch is for ring tones
   const context = new AudioContext({ sampleRate });
   await Promise.all([context.resume(), context.audioWorklet.addModule(new URL("worklet.js", import.meta.url))]);
+  gain = new GainNode(context, { gain: volume });
+  gain.connect(context.destination);
   return context;
 }
 
@@ -169,7 +180,7 @@ export class Player {
       // A phone call or another program takes the sound away.
       if (context.state !== "running" && this.flowing) this.pause(true);
     });
-    node.connect(context.destination);
+    node.connect(/** @type {GainNode} */ (gain));
     return node;
   }
 }

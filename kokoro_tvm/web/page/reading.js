@@ -10,6 +10,7 @@ export class Reading {
   #spans = /** @type {(HTMLElement | null)[]} by the word's place in the record */ ([]);
   #gaps = /** @type {(HTMLElement | null)[]} what stands before each word, its marks */ ([]);
   #now = -1;
+  #noted = new Map(); // words of notices -> the notice
 
   /** @param {HTMLElement} box @param {(place: number) => void} chosen with the word that was clicked */
   constructor(box, chosen) {
@@ -27,9 +28,20 @@ export class Reading {
     this.#spans = [];
     this.#gaps = [];
     this.#now = -1;
+    this.#noted = new Map();
     this.box.lang = tag;
     this.box.replaceChildren(this.#rest);
     this.box.scrollTop = 0;
+  }
+
+  /** Mark the words of a notice in the text that follows. @param {string} notice @param {string[]} words */
+  note(notice, words) {
+    for (const word of words) if (!this.#noted.has(word)) this.#noted.set(word, notice);
+  }
+
+  /** Show that no word follows. */
+  finish() {
+    if (this.#rest.length) this.#wrap(this.#reached + this.#rest.length, {});
   }
 
   /** @param {PlacedWord[]} words in order */
@@ -48,8 +60,16 @@ export class Reading {
     this.#reached = end;
     const span = element("span", attributes);
     text.replaceWith(span);
-    span.append(text);
+    span.append(...this.#marked(text));
     return span;
+  }
+
+  /** Return a text with its noted words marked. @param {Text} text @returns {Node[]} */
+  #marked(text) {
+    if (!this.#noted.size) return [text];
+    const words = [...this.#noted.keys()].sort((one, other) => other.length - one.length).map((word) => word.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&"));
+    const parts = text.data.split(new RegExp(`(?<![\\p{L}\\p{N}])(${words.join("|")})(?![\\p{L}\\p{N}])`, "u"));
+    return parts.map((part, place) => (place % 2 ? element("mark", { title: this.#noted.get(part) }, part) : new Text(part)));
   }
 
   /** Remove the words from `place` on. @param {number} place */

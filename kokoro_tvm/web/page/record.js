@@ -25,6 +25,7 @@ export class Record {
     this.#alignment = new Alignment(text);
   }
 
+  #reached = 0; // characters of the text whose audio is there
   #base = 0; // seconds at which the words of the current stream begin
   #alignment;
 
@@ -46,6 +47,7 @@ export class Record {
       this.#draw(audio, this.length);
       this.pieces.push(audio);
       this.length += audio.length;
+      this.#reached = this.#alignment.reached;
     }
     return placed;
   }
@@ -84,13 +86,19 @@ export class Record {
     this.done = this.complete = false;
     this.changed = true;
     this.#base = this.seconds;
+    this.#reached = character;
     this.#alignment = new Alignment(this.text, character);
     return sample;
   }
 
-  /** Return the share of the text that words have reached, 0 to 1. */
+  /** Return the share of the text whose audio is there, 0 to 1. */
   get share() {
-    return this.done || !this.text.length ? 1 : Math.min(1, this.#alignment.reached / this.text.length);
+    return this.done || !this.text.length ? 1 : Math.min(1, this.#reached / this.text.length);
+  }
+
+  /** Return the seconds of the whole speech: an estimate by the share of the text until it is done. */
+  get total() {
+    return this.share ? this.seconds / this.share : this.seconds;
   }
 
   /** @param {number} seconds @returns {number} place of the last word that has begun; -1 before the first */

@@ -6,6 +6,7 @@ import { Player } from "./player.js";
 import { Record } from "./record.js";
 
 const LONGEST_TASK = 8; // milliseconds
+const MOST_MEASURED = 30; // seconds of speech: a server waits for its listener after that
 
 /**
  * @typedef {object} Request
@@ -21,6 +22,8 @@ const LONGEST_TASK = 8; // milliseconds
  * @property {(state: State) => void} state
  * @property {(record: Record) => void} begun with a new record, before anything is in it
  * @property {(words: import("./record.js").PlacedWord[]) => void} grown with the words that are new
+ * @property {(notice: string, words: string[]) => void} noted with a sentence about the text, before the words that it is about
+ * @property {(factor: number) => void} measured with the seconds of speech that are computed in a second
  * @property {(place: number) => void} cut with the words from `place` on gone
  * @property {(error: SpeechError) => void} failed what there is can be heard nevertheless
  */
@@ -128,10 +131,15 @@ export class Speaker {
 
   /** @param {Record} record @param {Request} request @param {AbortSignal} signal */
   async #fetch(record, { text, ...request }, signal) {
-    for await (const chunk of this.#synthesizer.stream(text, { ...optionsOf(request), signal })) {
+    const started = performance.now();
+    let seconds = 0;
+    const warn = (/** @type {string} */ notice, /** @type {string[]} */ words = []) => signal.aborted || this.#listener.noted(notice, words);
+    for await (const chunk of this.#synthesizer.stream(text, { ...optionsOf(request), signal, warn })) {
       if (signal.aborted) return;
       this.#listener.grown(record.append(chunk));
       this.#player.fill();
+      seconds += chunk.audio.length / record.sampleRate;
+      if (chunk.audio.length && seconds < MOST_MEASURED) this.#listener.measured((1000 * seconds) / (performance.now() - started));
       await breath();
       if (signal.aborted) return;
     }

@@ -59,13 +59,13 @@ export function writeHistory(store, entries) {
   }
 }
 
-/** @param {Store} store @returns {{voice?: string, speed?: number, lang?: string, plain?: boolean, format?: string, theme?: string}} */
+/** @param {Store} store @returns {{voice?: string, speed?: number, lang?: string, plain?: boolean, format?: string, theme?: string, volume?: number}} */
 export function readSettings(store) {
   const result = read(store, SETTINGS);
   return result && typeof result === "object" && !Array.isArray(result) ? result : {};
 }
 
-/** @param {Store} store @param {{voice?: string, speed?: number, lang?: string, plain?: boolean, format?: string, theme?: string}} settings */
+/** @param {Store} store @param {{voice?: string, speed?: number, lang?: string, plain?: boolean, format?: string, theme?: string, volume?: number}} settings */
 export function writeSettings(store, settings) {
   write(store, SETTINGS, settings);
 }

@@ -3,7 +3,7 @@
 import { byId, setIcon } from "./dom.js";
 
 const THEMES = ["auto", "light", "dark"];
-const TITLES = { auto: "as the system has it", light: "light", dark: "dark" };
+const TITLES = { auto: "system", light: "light", dark: "dark" };
 
 /**
  * @param {string | undefined} theme to begin with
@@ -14,7 +14,7 @@ export function startTheme(theme, changed) {
   let now = theme && THEMES.includes(theme) ? theme : "auto";
   const show = () => {
     document.documentElement.dataset.theme = now;
-    button.ariaLabel = `Colours: ${TITLES[/** @type {keyof typeof TITLES} */ (now)]}`;
+    button.ariaLabel = `Theme: ${TITLES[/** @type {keyof typeof TITLES} */ (now)]}`;
     button.title = button.ariaLabel;
     setIcon(button, now);
   };

@@ -1,6 +1,7 @@
 /** Picker of a voice or a mix, with samples, by language. */
 
 import { byId, element, icon, setIcon } from "./dom.js";
+import { gradeOf } from "./grades.js";
 import { byLanguage, describe, finds, KOKORO, languageOf, languagesOf, MOST_WEIGHT, readMix, titleOf, USUAL_WEIGHT, writeMix } from "./voices.js";
 
 const MOST_PARTS = 5; // per mix
@@ -56,9 +57,25 @@ export class VoicePicker {
     return this.#codes.length && this.select.value !== this.#codes[0] ? this.select.value : undefined;
   }
 
+  /** Return the letter of the language that is spoken. */
+  get code() {
+    return this.lang ?? this.#codes[0] ?? describe(this.#parts[0]?.name ?? "", this.languages).code;
+  }
+
   /** Return the language that is spoken. */
   get language() {
-    return languageOf(this.lang ?? this.#codes[0] ?? describe(this.#parts[0]?.name ?? "", this.languages).code, this.languages);
+    return languageOf(this.code, this.languages);
+  }
+
+  /** Return what people call the voice, or the mix. */
+  get title() {
+    return this.#parts.length > 1 ? "This mix" : titleOf(this.#parts, this.languages);
+  }
+
+  /** Return the best voice of a language that can be read, or "". @param {string} code @returns {string} */
+  best(code) {
+    if (this.readable && !this.readable.includes(code)) return "";
+    return new Map(byLanguage(this.#names, this.languages)).get(code)?.[0].name ?? "";
   }
 
   /** @param {string[]} names */
@@ -89,7 +106,7 @@ export class VoicePicker {
       group.hidden = result === 0;
       count += result;
     }
-    byId("found").textContent = count ? "" : "No voice is called so.";
+    byId("found").textContent = count ? "" : `No voice matches "${query}".`;
   }
 
   /** @param {string | null} name of the voice whose sample is heard */
@@ -106,7 +123,8 @@ export class VoicePicker {
   #row({ name, title, gender }) {
     const id = `voice-${name}`;
     const label = element("label", { for: id }, title);
-    if (gender) label.append(" ", element("span", { class: "soft" }, gender));
+    const detail = [gender, gradeOf(name)].filter(Boolean).join(", ");
+    if (detail) label.append(" ", element("span", { class: "soft" }, detail));
     const sample = { class: "icon", type: "button", "data-sample": name, "aria-label": `Hear ${title}`, "aria-pressed": "false" };
     const add = { class: "icon", type: "button", "data-add": name, "aria-label": `Mix ${title} in`, "aria-pressed": "false" };
     return element(
@@ -147,6 +165,7 @@ export class VoicePicker {
     const full = parts.length === MOST_PARTS;
     for (const button of /** @type {NodeListOf<HTMLButtonElement>} */ (this.list.querySelectorAll("[data-add]"))) {
       const on = parts.some((part) => part.name === button.dataset.add);
+      button.parentElement?.classList.toggle("chosen", on);
       button.classList.toggle("on", on);
       button.setAttribute("aria-pressed", String(on));
       button.disabled = on ? parts.length === 1 : full;

@@ -1,5 +1,7 @@
 /** Information in a voice's name, and mixes of voices. */
 
+import { compareGrades } from "./grades.js";
+
 /** @typedef {{name: string, title: string, gender: string, code: string}} Voice */
 /** @typedef {{name: string, weight: number}} Part of a mix */
 /**
@@ -89,9 +91,9 @@ export function finds(query, name, languages = KOKORO) {
 }
 
 /** @param {string[]} names @param {Languages} [languages]
- * @returns {[string, Voice[]][]} by the letter of their language, in the order of these */
+ * @returns {[string, Voice[]][]} by the letter of their language, in the order of these, the best first */
 export function byLanguage(names, languages = KOKORO) {
-  const voices = names.map((name) => describe(name, languages));
+  const voices = [...names].sort(compareGrades).map((name) => describe(name, languages));
   return [...languages.keys(), ""]
     .map((code) => /** @type {[string, Voice[]]} */ ([code, voices.filter((voice) => voice.code === code)]))
     .filter(([, result]) => result.length > 0);

@@ -3,6 +3,8 @@
 const BAR = 3; // CSS pixels from one bar to the next
 const QUIET = 0.05; // the magnitude that fills the height, unless there is a larger one
 
+/** @typedef {Pick<import("./record.js").Record, "outline" | "share" | "total">} Outlined */
+
 /**
  * @param {number[]} outline magnitudes @param {number} count of bars @param {number} share of the speech that is there
  * @returns {number[]} the largest magnitude of each bar, 0 where nothing is there yet
@@ -19,7 +21,7 @@ export function bars(outline, count, share) {
 }
 
 export class Wave {
-  #record = /** @type {{outline: number[], share: number, seconds: number} | null} */ (null);
+  #record = /** @type {Outlined | null} */ (null);
   #position = 0;
   #size = { width: 0, height: 0 };
   #colors = ["", ""]; // heard, not yet heard
@@ -42,14 +44,14 @@ export class Wave {
     this.draw(this.#record, this.#position);
   }
 
-  /** @param {{outline: number[], share: number, seconds: number} | null} record @param {number} position seconds */
+  /** @param {Outlined | null} record @param {number} position seconds */
   draw(record, position) {
     this.#record = record;
     this.#position = position;
     const { width, height } = this.#size;
     const count = Math.floor(width / BAR);
     const share = record?.share ?? 0;
-    const heard = record?.seconds ? Math.round(count * share * (position / record.seconds)) : 0;
+    const heard = record?.total ? Math.round(count * (position / record.total)) : 0;
     const drawn = [heard, share, record?.outline.length].join();
     if (drawn === this.#drawn) return;
     this.#drawn = drawn;

@@ -89,7 +89,7 @@ def test_diff_of_two_recipes(project: Project) -> None:
     assert sections["files"] == [
         ValueDifference("voices.safetensors", f"10 bytes, {'1' * 12}", f"12 bytes, {'1' * 12}")
     ]
-    gate = ValueDifference("speech.audio min_snr_db", "100 (limit 60.0)", "120 (limit 60.0)")
+    gate = ValueDifference("speech.audio min_snr_db", "100 dB (≥ 60 dB)", "120 dB (≥ 60 dB)")
     assert gate in sections["measured"]
 
 
@@ -116,7 +116,7 @@ def test_diff_of_a_bundle_and_an_earlier_one(project: Project) -> None:
     _replace(artifacts / ".build" / "cpu" / "speech" / "speech.json", json.dumps(verdicts(61)))
     sections = diff(Side.of_bundle(earlier / "cpu"), Side.of_bundle(artifacts / "cpu"))
     assert sections.pop("measured") == [
-        ValueDifference("speech.audio min_snr_db", "100 (limit 60.0)", "61 (limit 60.0)")
+        ValueDifference("speech.audio min_snr_db", "100 dB (≥ 60 dB)", "61 dB (≥ 60 dB)")
     ]
     assert not any(sections.values())
 
@@ -133,15 +133,19 @@ def test_side_refuses_a_folder_without_a_bundle(tmp_path: Path) -> None:
 
 
 def run(*words: str) -> int:
-    with pytest.raises(SystemExit) as ended:
+    with pytest.raises(SystemExit) as error:
         main(("diff", *words))
-    return int(ended.value.code or 0)
+    return int(error.value.code or 0)
 
 
 def test_command_prints_text_or_json(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("cpu", "artifacts/mine") == 0
-    out = capsys.readouterr().out
-    assert "recipe:\n  buckets.frames.0  5120 → 512\n" in out
+    out = "".join(f"{line.rstrip()}\n" for line in capsys.readouterr().out.splitlines())
+    assert out.startswith("cpu → artifacts/mine\n  recipe     1 differ\n  stages     the same\n")
+    assert "\nrecipe:\n  buckets.frames.0  5120 → 512\n" in out
+    assert "\nfiles:\n" not in out
+    assert run("cpu", "artifacts/mine", "--all") == 0
+    assert "\nfiles:\n" in capsys.readouterr().out
     assert run("cpu", "artifacts/mine", "--json") == 0
     sections = json.loads(capsys.readouterr().out)
     assert sections["recipe"] == [{"what": "buckets.frames.0", "before": "5120", "now": "512"}]

@@ -56,6 +56,15 @@ def test_examine_checks_this_machine(tmp_path: Path) -> None:
     assert not list(tmp_path.glob("artifacts/*"))
 
 
+def test_examine_checks_what_a_recipe_needs_alone() -> None:
+    findings = examine(ROOT, ["cpu"])
+    assert [f.about for f in findings if f.about.startswith(("recipe", "packages"))] == [
+        "packages",
+        "recipe cpu",
+    ]
+    assert "linker" in [f.about for f in findings]
+
+
 def test_examine_refuses_a_folder_without_recipes(tmp_path: Path) -> None:
     with pytest.raises(RecipeError, match="there is no such folder of recipes"):
         examine(tmp_path)
@@ -145,31 +154,46 @@ def test_check_compiler_reports_a_broken_one(
     assert (finding.verdict, finding.message) == ("wrong", message)
 
 
-def test_check_program_is_wrong_if_a_recipe_of_ci_needs_it(
+def test_missing_program_is_wrong_if_a_named_recipe_or_one_of_ci_needs_it(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     linker, runner = need("cpu", "linker"), need("wasm", "runner")
-    assert doctor.check_program(linker, [recipe("cpu")], None).message.startswith("g++ ")
+    (finding,) = doctor.check_programs([(linker, [recipe("cpu")], None)], ())
+    assert (finding.verdict, finding.message[:4], finding.message[-9:]) == ("fine", "g++ ", ", for cpu")
     script = tmp_path / "failing"
     script.write_text('#!/bin/sh\n[ "$1" = --version ] && echo g++ 1 && exit\necho no -lstdc++; exit 1\n')
     script.chmod(0o755)
     monkeypatch.setattr(gnu.Gnu, "command", str(script))
     problem = linker.program.check()
     assert problem == "g++ 1 could not link probe.so: exit status 1: no -lstdc++."
-    finding = doctor.check_program(linker, [recipe("cpu")], problem)
-    assert finding == Finding("linker", "wrong", problem, "Debian: apt-get install g++")
-    finding = doctor.check_program(runner, [recipe("wasm")], "There is no Node.")
-    assert finding == Finding("runner", "note", "There is no Node. (for wasm)")
+    (finding,) = doctor.check_programs([(linker, [recipe("cpu")], problem)], ["cpu"])
+    assert finding == Finding("linker", "wrong", problem.removesuffix("."), "apt-get install g++")
+    absent = "no Node: apt-get install nodejs."
+    (finding,) = doctor.check_programs([(runner, [recipe("wasm")], absent)], ())
+    assert finding == Finding("runner", "note", "no Node, for wasm", "apt-get install nodejs")
+    (finding,) = doctor.check_programs([(runner, [recipe("wasm")], absent)], ["wasm"])
+    assert finding == Finding("runner", "wrong", "no Node", "apt-get install nodejs")
+
+
+def test_check_programs_reports_a_missing_program_once() -> None:
+    problem = "no clang: apt-get install clang."
+    programs = [
+        (need("linux-arm64", "linker"), [recipe("linux-arm64")], problem),
+        (need("linux-arm64", "C compiler"), [recipe("linux-arm64"), recipe("linux-riscv64")], problem),
+    ]
+    (finding,) = doctor.check_programs(programs, ())
+    assert finding.about == "linker, C compiler"
+    assert finding.message == "no clang, for linux-arm64, linux-riscv64"
 
 
 @pytest.mark.parametrize(
     ("name", "obstacle", "features", "verdict", "message"),
     [
-        ("x86-64-v3", "", V3, "fine", "can be built here and runs here"),
+        ("x86-64-v3", "", V3, "fine", "can be built and run here"),
         ("x86-64-v3", "", None, "note", "can be built here; whether it runs is unknown"),
         ("x86-64-v4", "", {"avx2"}, "note", "can be built here, but not run: this processor has no "),
         ("linux-arm64", "", {"avx2"}, "fine", "can be built here and runs "),
-        ("cpu", "no working linker, see above", {"avx2"}, "note", "cannot be built here: no working linker"),
+        ("cpu", "linker missing", {"avx2"}, "note", "cannot be built here: linker missing"),
     ],
 )
 def test_check_recipe_verdict(

@@ -89,14 +89,14 @@ def spoil(path: Path, content: bytes) -> None:
 
 
 def lie_about_the_key(record: Path) -> None:
-    found = StageRecord.from_bytes(record.read_bytes())
-    spoil(record, replace(found, derivation={"word": "other"}).to_bytes())
+    result = StageRecord.from_bytes(record.read_bytes())
+    spoil(record, replace(result, derivation={"word": "other"}).to_bytes())
 
 
 def lie_about_the_files(record: Path) -> None:
-    found = StageRecord.from_bytes(record.read_bytes())
-    outputs = tuple(replace(o, file="../../escaped.txt") for o in found.outputs)
-    spoil(record, replace(found, outputs=outputs).to_bytes())
+    result = StageRecord.from_bytes(record.read_bytes())
+    outputs = tuple(replace(o, file="../../escaped.txt") for o in result.outputs)
+    spoil(record, replace(result, outputs=outputs).to_bytes())
 
 
 @pytest.mark.parametrize(
@@ -144,10 +144,10 @@ SECRET = b"0123456789abcdef"
 def forge(shared: Path, content: bytes, secret: bytes | None = None) -> None:
     """Write another library to the cache, with a matching record, as an attacker with write access could."""
     (record,) = shared.glob("records/*/*")
-    found = StageRecord.from_bytes(record.read_bytes())
+    result = StageRecord.from_bytes(record.read_bytes())
     sha256 = hashlib.sha256(content).hexdigest()
     output = Output("out.txt", len(content), sha256)
-    spoil(record, replace(found, outputs=(output,)).to_bytes(secret))
+    spoil(record, replace(result, outputs=(output,)).to_bytes(secret))
     (shared / "objects" / sha256[:2]).mkdir(exist_ok=True)
     (shared / "objects" / sha256[:2] / sha256).write_bytes(content)
 
@@ -320,8 +320,8 @@ def test_cache_folder_that_is_not_writable_causes_one_note(
 
 def test_from_environment_reads_url_mode_and_key() -> None:
     def cache(**environment: str) -> Any:
-        found = Cache.from_environment(pytest.fail, {f"KOKORO_TVM_{k}": v for k, v in environment.items()})
-        return found and (found.url, found.mode, *(["signed"] if found.is_signed else []))
+        result = Cache.from_environment(pytest.fail, {f"KOKORO_TVM_{k}": v for k, v in environment.items()})
+        return result and (result.url, result.mode, *(["signed"] if result.is_signed else []))
 
     assert cache() is None
     assert cache(CACHE="/some/folder", CACHE_MODE="off") is None

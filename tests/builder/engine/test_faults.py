@@ -138,10 +138,10 @@ def test_killed_builds_tear_and_repeat_nothing(kills: int, chains: int, least: i
 
 @pytest.fixture
 def built(tmp_path: Path) -> list[Stage]:
-    made = stages(tmp_path, tmp_path / "ran", seconds=0)
-    for stage in made:
+    result = stages(tmp_path, tmp_path / "ran", seconds=0)
+    for stage in result:
         stage.run()
-    return made
+    return result
 
 
 def bring_up_to_date(folder: Path) -> Counter[str]:

@@ -54,19 +54,19 @@ def test_inputs_become_arguments_digests_and_edges(
     assert last.derivation()["inputs"] == digests
     if last.state().kind != "current":
         last.run()
-    found = json.loads(last.path("out.txt").read_text())
-    assert list(found) == list(declared)
+    data = json.loads(last.path("out.txt").read_text())
+    assert list(data) == list(declared)
     for name, (stage, end) in declared.items():
-        assert found[name] == [str(two_stages[stage].path(f"{stage}.{end}")), digests[name], f"{stage}.{end}"]
+        assert data[name] == [str(two_stages[stage].path(f"{stage}.{end}")), digests[name], f"{stage}.{end}"]
 
 
 @pytest.fixture
 def two_stages(make: Callable[..., Stage]) -> dict[str, Stage]:
     """Return two stages that are built."""
-    made = {name: make(name) for name in ("one", "two")}
-    for stage in made.values():
+    results = {name: make(name) for name in ("one", "two")}
+    for stage in results.values():
         stage.run()
-    return made
+    return results
 
 
 @pytest.fixture
@@ -115,8 +115,8 @@ def _a_library() -> Path:
     maps = Path("/proc/self/maps")
     if not maps.is_file():
         pytest.skip("needs /proc/self/maps, to find a library")
-    found = re.findall(r"(/\S+/libz\S*\.so\S*|/\S+/libm\S*\.so\S*)", maps.read_text())
-    return Path(found[0])
+    result = re.findall(r"(/\S+/libz\S*\.so\S*|/\S+/libm\S*\.so\S*)", maps.read_text())
+    return Path(result[0])
 
 
 MANNERS = ["python", "swallowed", "dlopen", "safetensors"]

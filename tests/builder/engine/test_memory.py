@@ -106,9 +106,9 @@ def test_recall_survives_a_clock_set_back(file: Path, monkeypatch: pytest.Monkey
 
 def test_recall_waits_longer_for_a_coarse_clock(file: Path) -> None:
     second = (time.time_ns() // 10**9 - 1) * 10**9
-    found = os.stat_result(file.stat()[:10], {"st_ctime_ns": second, "st_mtime_ns": second})
-    assert memory._tick(found) > 10**9
-    assert memory._tick(file.stat()) < 10**8 or file.stat().st_ctime_ns % 10**6 == 0
+    result = os.stat_result(file.stat()[:10], {"st_ctime_ns": second, "st_mtime_ns": second})
+    assert memory._clock_step(result) > 10**9
+    assert memory._clock_step(file.stat()) < 10**8 or file.stat().st_ctime_ns % 10**6 == 0
 
 
 def test_note_caches_renamed_files(file: Path, tmp_path: Path) -> None:

@@ -107,5 +107,5 @@ def test_collect_removes_parts_with_their_stages(store: Store, work: Path) -> No
 
     freed = collect(store, {latest.key, *parts_of(store, latest)})
     assert (freed.records, freed.objects) == (2, 2)
-    found = [fetched(Parts(store, COMMON), work, word) for word in ("one", "two", "three")]
-    assert found == [None, "two", "three"]
+    results = [fetched(Parts(store, COMMON), work, word) for word in ("one", "two", "three")]
+    assert results == [None, "two", "three"]

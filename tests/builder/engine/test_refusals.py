@@ -48,9 +48,9 @@ def program(name: str, *words: str | Path) -> list[str]:
 def build(folder: Path, within: tuple[str, ...] = (), limit: Callable[[], None] | None = None) -> str:
     """Build a later edition, which fails, and return its output."""
     command = [*within, *program("many", folder, folder / "ran", 1, 0, " of new")]
-    done = subprocess.run(command, capture_output=True, text=True, preexec_fn=limit)
-    assert done.returncode == 3, done.stdout + done.stderr
-    return done.stdout + done.stderr
+    process = subprocess.run(command, capture_output=True, text=True, preexec_fn=limit)
+    assert process.returncode == 3, process.stdout + process.stderr
+    return process.stdout + process.stderr
 
 
 def check_nothing_is_lost(folder: Path, before: dict[str, bytes]) -> None:
@@ -127,6 +127,6 @@ def test_full_disk_fails_the_build(tmp_path: Path, built: dict[str, bytes]) -> N
 def test_full_disk_at_any_moment_damages_nothing(tmp_path: Path, what: str) -> None:
     script = 'mount -t tmpfs -o size=4k none "$1"' if what == "pages" else 'mount -t tmpfs none "$1"'
     command = [*mounting(script, tmp_path), *program("full_disk", tmp_path, what)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert int(done.stdout) > len(NAMES), "so many sizes were too small"
+    process = subprocess.run(command, capture_output=True, text=True)
+    assert process.returncode == 0, process.stdout + process.stderr
+    assert int(process.stdout) > len(NAMES), "so many sizes were too small"

@@ -79,7 +79,7 @@ def test_reporter_prints_start_beat_end_and_totals(
         "_ s  [2/2]  cpu.lower.bert-512               still running, _ s",
         "_ s  [2/2]  cpu.lower.bert-512               done in _ s",
         "",
-        "1 stages built, 1 were current.",
+        "1 stage built, 1 up to date (_ s).",
         "It is there.",
     ]
     assert err.getvalue() == ""
@@ -94,15 +94,43 @@ def test_reporter_counts_restored_stages(reporter: LineReporter, out: io.StringI
     assert lines(out)[1:] == [
         "_ s  [2/2]  cpu.lower.bert-512               restored in _ s",
         "",
-        "0 stages built, 1 restored, 1 were current.",
+        "0 stages built, 1 restored, 1 up to date (_ s).",
     ]
+
+
+def test_verbose_reporter_prints_stages_that_are_up_to_date(out: io.StringIO) -> None:
+    reporter = LineReporter(out, verbose=True)
+    reporter.initialize(TASKS, ["cpu"])
+    reporter.skip_uptodate(EXPORT)
+    assert lines(out) == ["_ s  [1/2]  cpu.export.bert-512              up to date"]
+
+
+def test_quiet_reporter_prints_errors_only(out: io.StringIO, err: io.StringIO) -> None:
+    reporter = LineReporter(out, err, quiet=True)
+    reporter.initialize(TASKS, ["cpu"])
+    reporter.execute_task(EXPORT)
+    reporter.record_error(EXPORT.name, BuildError("It broke."))
+    reporter.add_failure(EXPORT, SimpleNamespace(get_msg=lambda: ""))
+    reporter.complete_run()
+    assert out.getvalue() == ""
+    assert err.getvalue() == "\ncpu.export.bert-512: It broke.\n"
+
+
+def test_reporter_forecasts_the_build(reporter: LineReporter, out: io.StringIO) -> None:
+    asked: list[Any] = []
+    reporter.plan = lambda names: asked.append(names) or SimpleNamespace(seconds=lambda *state: 130.0)
+    reporter.execute_task(EXPORT)
+    reporter.execute_task(LOWER)
+    assert asked == [["cpu.export.bert-512", "cpu.lower.bert-512"]]
+    assert lines(out)[0] == "about 2 min _ s, as the last runs took"
+    assert len(lines(out)) == 3
 
 
 def test_reporter_says_if_nothing_runs(reporter: LineReporter, out: io.StringIO) -> None:
     for task in (EXPORT, LOWER):
         reporter.skip_uptodate(task)
     reporter.complete_run()
-    assert out.getvalue() == "Nothing to do: all 2 stages are current.\n"
+    assert out.getvalue() == "Nothing to do: all 2 stages are up to date.\n"
 
 
 def test_reporter_prints_each_failure_once_at_the_end(
@@ -116,7 +144,7 @@ def test_reporter_prints_each_failure_once_at_the_end(
     reporter.add_failure(ALL, type("UnmetDependency", (), {})())
     reporter.conclusion.append("It is there.")
     reporter.complete_run()
-    assert lines(out)[-1] == "0 stages built, 0 were current, 1 failed, 1 not built because of that."
+    assert lines(out)[-1] == "0 stages built, 0 up to date, 1 failed, 1 not built because of that."
     assert err.getvalue() == f"\n{error}\n"
     assert reporter.failures == {"cpu.export.bert-512": error}
 
@@ -138,7 +166,7 @@ def test_reporter_prints_totals_after_an_interrupt(
             raise KeyboardInterrupt
         finally:
             reporter.complete_run()
-    assert lines(out)[-1].startswith("Interrupted: 0 stages built, 0 were current.")
+    assert lines(out)[-1].startswith("Interrupted: 0 stages built, 0 up to date.")
 
 
 def test_reporter_does_not_mix_lines_of_threads(reporter: LineReporter, out: io.StringIO) -> None:
@@ -162,8 +190,8 @@ def test_reporter_colors_only_on_a_terminal(
     monkeypatch.delenv("NO_COLOR", raising=False)
     terminal = Terminal()
     colourful = LineReporter(terminal, terminal)
-    for each in (reporter, colourful):
-        result: Any = each
+    for item in (reporter, colourful):
+        result: Any = item
         result.initialize(TASKS, ["cpu"])
         result.execute_task(EXPORT)
         result.add_success(EXPORT)
@@ -182,18 +210,18 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
 
 
 def test_live_view_prints_a_line_for_each_ended_stage(terminal: Terminal, tmp_path: Path) -> None:
-    log, made = tmp_path / "lower.log", tmp_path / "module.py"
+    log, result = tmp_path / "lower.log", tmp_path / "module.py"
     log.write_text("".join(f"line {n}\n" for n in range(20)), encoding="utf-8")
-    made.write_bytes(b"x" * 1500)
+    result.write_bytes(b"x" * 1500)
     reporter = LiveReporter(terminal, terminal)
     tasks = {
-        "cpu.export.bert-512": task("cpu.export.bert-512", "export bert", targets=[str(made)]),
+        "cpu.export.bert-512": task("cpu.export.bert-512", "export bert", targets=[str(result)]),
         "cpu.lower.bert-512": task("cpu.lower.bert-512", "lower bert", meta={"log": str(log)}),
     }
     export, lower = tasks.values()
     reporter.initialize(tasks, list(tasks))
-    for each in (export, lower):
-        reporter.execute_task(each)
+    for item in (export, lower):
+        reporter.execute_task(item)
     reporter.beat(lower.name, log)
     reporter.add_success(export)
     reporter.record_error(lower.name, BuildError("cpu.lower.bert-512: it broke."))
@@ -209,7 +237,7 @@ def test_live_view_prints_a_line_for_each_ended_stage(terminal: Terminal, tmp_pa
     start = kept.index("line 12")
     assert kept[start : start + 8] == [f"line {n}" for n in range(12, 20)]
     assert "line 11" not in kept
-    assert kept[-1] == "1 stages built, 0 were current, 1 failed, 0 not built because of that."
+    assert kept[-1] == "1 stage built, 0 up to date, 1 failed, 0 not built because of that."
     assert printed.count("\x1b[?25l") == printed.count("\x1b[?25h") == 1, (
         "the cursor is hidden and comes back"
     )
@@ -218,10 +246,10 @@ def test_live_view_prints_a_line_for_each_ended_stage(terminal: Terminal, tmp_pa
 def test_live_view_is_absent_if_nothing_runs(terminal: Terminal) -> None:
     reporter = LiveReporter(terminal, terminal)
     reporter.initialize(TASKS, ["cpu"])
-    for each in (EXPORT, LOWER):
-        reporter.skip_uptodate(each)
+    for item in (EXPORT, LOWER):
+        reporter.skip_uptodate(item)
     reporter.complete_run()
-    assert terminal.getvalue() == "Nothing to do: all 2 stages are current.\n"
+    assert terminal.getvalue() == "Nothing to do: all 2 stages are up to date.\n"
 
 
 def test_make_reporter_needs_a_capable_terminal_for_a_live_view(
@@ -248,11 +276,11 @@ def test_reporter_writes_events(
     monkeypatch.setattr(sys, "stdout", out)
     monkeypatch.setattr(sys, "stderr", err)
     reporter = make_reporter()
-    made, log = tmp_path / "program.pt2", tmp_path / "lower.log"
-    made.write_bytes(b"12345")
+    result, log = tmp_path / "program.pt2", tmp_path / "lower.log"
+    result.write_bytes(b"12345")
     log.write_text("fuse: 12 functions\n", encoding="utf-8")
     tasks = {
-        "cpu.export.bert-512": task("cpu.export.bert-512", "export bert", targets=[str(made)]),
+        "cpu.export.bert-512": task("cpu.export.bert-512", "export bert", targets=[str(result)]),
         "cpu.lower.bert-512": task(
             "cpu.lower.bert-512", "lower bert", "cpu.export.bert-512", meta={"log": str(log)}
         ),
@@ -293,10 +321,10 @@ def test_make_reporter_warns_of_an_unusable_events_file(
     monkeypatch.setattr(sys, "stderr", err)
     reporter = make_reporter()
     reporter.initialize(TASKS, ["cpu"])
-    for each in (EXPORT, LOWER):
-        reporter.skip_uptodate(each)
+    for item in (EXPORT, LOWER):
+        reporter.skip_uptodate(item)
     reporter.complete_run()
-    assert out.getvalue() == "Nothing to do: all 2 stages are current.\n"
+    assert out.getvalue() == "Nothing to do: all 2 stages are up to date.\n"
     assert err.getvalue() == (
         f"note: the events of the build cannot be written to {tmp_path}: Is a directory; "
         "name a file that can be written (--events, or KOKORO_TVM_EVENTS), or none.\n"

@@ -161,11 +161,11 @@ def test_failure_counts_until_the_request_changes(first: Stage) -> None:
     failing = doing(first, "refuse", message="It missed.")
     with pytest.raises(ValidationError):
         failing.run()
-    found = failing.state()
-    assert (found.kind, failing.kept()) == ("failed", None)
-    assert found.failure is not None
-    assert found.failure.error == "ValidationError"
-    assert found.failure.message.startswith("cpu.first: It missed. Its log is ")
+    result = failing.state()
+    assert (result.kind, failing.kept()) == ("failed", None)
+    assert result.failure is not None
+    assert result.failure.error == "ValidationError"
+    assert result.failure.message.startswith("cpu.first: It missed. Its log is ")
     assert doing(first, "refuse", message="Again.").state().kind == "missing"
     failing.failure_path.write_text('{"key": "a"', encoding="utf-8")
     assert failing.state().kind == "missing"
@@ -173,7 +173,7 @@ def test_failure_counts_until_the_request_changes(first: Stage) -> None:
 
 def test_success_removes_the_failure(first: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch, pytest.raises(BuildError):
-        patch.setattr(Stage, "call", lambda self, *given, **named: _raise(BuildError("It broke.")))
+        patch.setattr(Stage, "call", lambda self, *args, **named: _raise(BuildError("It broke.")))
         first.run()
     assert first.state().kind == "failed"
     first.run()

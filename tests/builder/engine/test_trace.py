@@ -44,7 +44,7 @@ def stage():
     run_forked(lambda name: words.shorten_path(Path(name)), ["one", "two"], 2)
     with trace.unrecorded():
         features_of_cpu()
-    cpu_tools._pinned(platforms.Platform("aarch64", "linux"))
+    cpu_tools._list_pinned(platforms.Platform("aarch64", "linux"))
     load("kokoro_tvm.targets.metal")
     package = Path(words.__file__).parents[1]
     list(package.joinpath("native/libkokoro").glob("*.c"))
@@ -62,20 +62,20 @@ def test_trace_covers_threads_and_jobs_after_restart(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(SCRIPT, encoding="utf-8")
     subprocess.run([sys.executable, str(script), str(tmp_path / "trace.json")], check=True)
-    found = read_trace(tmp_path / "trace.json")
+    trace = read_trace(tmp_path / "trace.json")
     assert {
         "kokoro_tvm.common.platforms:parse_triple",
         "kokoro_tvm.common.words:nearest",
         "kokoro_tvm.common.words:shorten_path",
-        "kokoro_tvm.targets.cpu_tools:_pinned",
+        "kokoro_tvm.targets.cpu_tools:_list_pinned",
         "kokoro_tvm.targets.metal",
-    } <= {*found.executed}
-    assert "kokoro_tvm.common.words:hint" in found.imported
+    } <= {*trace.executed}
+    assert "kokoro_tvm.common.words:hint" in trace.imported
     assert not {"kokoro_tvm.common.words:hint", "kokoro_tvm.common.cpu_features:features_of_cpu"} & {
-        *found.executed
+        *trace.executed
     }
-    assert not [name for name in found.executed if name.startswith("kokoro_tvm.builder.engine")]
-    assert {"targets/wheels.json", "native/libkokoro:*.c", "native/libtvm:**/*.cc"} == {*found.files}
+    assert not [name for name in trace.executed if name.startswith("kokoro_tvm.builder.engine")]
+    assert {"targets/wheels.json", "native/libkokoro:*.c", "native/libtvm:**/*.cc"} == {*trace.files}
 
 
 def test_read_trace_rejects_incomplete_files(tmp_path: Path) -> None:

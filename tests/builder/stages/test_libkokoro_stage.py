@@ -41,9 +41,9 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Stage:
     """A stage that has run."""
     if shutil.which("gcc") is None:
         pytest.skip("no gcc (Debian: apt-get install gcc)")
-    made = stage_in(tmp_path_factory.mktemp("libkokoro"))
-    assert made.run() == "built"
-    return made
+    result = stage_in(tmp_path_factory.mktemp("libkokoro"))
+    assert result.run() == "built"
+    return result
 
 
 NAMES = [path.relative_to(libkokoro.FOLDER).as_posix() for path in libkokoro.sources()]
@@ -104,8 +104,8 @@ def test_flag_edit_makes_libkokoro_stale(
     text = (copy / file).read_text(encoding="utf-8")
     assert old in text
     (copy / file).write_text(text.replace(old, new), encoding="utf-8")
-    found = changes(built, {**built, **used_again(built)})
-    assert [change.name for change in found] == [f"code.kokoro_tvm.{part}"]
+    result = changes(built, {**built, **used_again(built)})
+    assert [change.name for change in result] == [f"code.kokoro_tvm.{part}"]
 
 
 def test_key_depends_on_the_architecture_of_the_host(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,10 +30,10 @@ def test_machine_does_not_import_torch(tmp_path: Path) -> None:
     stages = {name: RecipeGraph(load_recipe(name, RECIPES), tmp_path, tmp_path).machine for name in recipes}
     assert [stage.preload for stage in stages.values()] == [(), (), ()]
     parameters = json.dumps({name: dict(stage.parameters) for name, stage in stages.items()})
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", SCRIPT, str(tmp_path), parameters], capture_output=True, text=True, check=True
     )
-    assert json.loads(done.stdout) == []
+    assert json.loads(process.stdout) == []
     for name in recipes:
-        found = json.loads((tmp_path / name / "machine.json").read_text(encoding="utf-8"))
-        assert found["options"]["mcpu"] not in ("", "native")
+        data = json.loads((tmp_path / name / "machine.json").read_text(encoding="utf-8"))
+        assert data["options"]["mcpu"] not in ("", "native")

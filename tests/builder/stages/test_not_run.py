@@ -59,10 +59,10 @@ def parts(config: dict[str, Any], tmp_path: Path) -> dict[str, tuple[str, str]]:
 
 
 def check(report: Path, component: str) -> None:
-    found = json.loads(report.read_text(encoding="utf-8"))
-    assert (found["component"], found["passed"]) == (component, False)
-    assert [u["status"] for u in found["utterances"]] == [f"not run: {REASON}"] * 2
-    (missed,) = found["missed"]
+    data = json.loads(report.read_text(encoding="utf-8"))
+    assert (data["component"], data["passed"]) == (component, False)
+    assert [u["status"] for u in data["utterances"]] == [f"not run: {REASON}"] * 2
+    (missed,) = data["missed"]
     assert missed.startswith("no utterance could be run (short of ")
     assert missed.count(REASON) == 2
 
@@ -116,16 +116,16 @@ def test_stages_report_not_run_if_the_recipe_says_so(
     )  # fmt: skip
     speech.run(tmp_path / "speech", Inputs(compared), target=OFF, gates=gates(True))
     for name in ("validation", "speech"):
-        found = json.loads((tmp_path / name / f"{name}.json").read_text(encoding="utf-8"))
-        assert (found["passed"], found["runner"]) == (False, "")
-        assert {u["status"] for u in found["utterances"]} == {f"not run: {OFF_REASON}"}
+        data = json.loads((tmp_path / name / f"{name}.json").read_text(encoding="utf-8"))
+        assert (data["passed"], data["runner"]) == (False, "")
+        assert {u["status"] for u in data["utterances"]} == {f"not run: {OFF_REASON}"}
 
 
 def test_bundle_of_a_recipe_that_is_not_run_says_so(tmp_path: Path) -> None:
     recipe = load_recipe("cpu", ROOT / "recipes")
     off = recipe.model_copy(update={"target": LlvmTarget.model_validate(OFF, strict=False)})
-    made, run = (RecipeGraph(each, tmp_path, ROOT).bundle.parameters["not_run"] for each in (off, recipe))
-    assert (made, run) == (OFF_REASON, "")
+    result, run = (RecipeGraph(item, tmp_path, ROOT).bundle.parameters["not_run"] for item in (off, recipe))
+    assert (result, run) == (OFF_REASON, "")
 
 
 def test_speak_fails_without_a_runner(parts: dict[str, tuple[str, str]], tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ def test_recipe_that_is_not_run_has_no_speak_stage(tmp_path: Path) -> None:
     recipe = load_recipe("cpu", ROOT / "recipes")
     foreign = recipe.model_copy(update={"target": LlvmTarget.model_validate(TARGET, strict=False)})
     kinds = [
-        {stage.kind for stage in RecipeGraph(each, tmp_path, ROOT).stages()} for each in (recipe, foreign)
+        {stage.kind for stage in RecipeGraph(item, tmp_path, ROOT).stages()} for item in (recipe, foreign)
     ]
     assert kinds[0] - kinds[1] == {"runtime", "speak"}
     assert not kinds[1] - kinds[0]

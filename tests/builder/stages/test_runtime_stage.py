@@ -68,9 +68,9 @@ def test_pinned_wheels_are_of_the_pinned_tvm() -> None:
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     versions = dict(re.findall(r'"(apache-tvm(?:-ffi)?)==([^"]+)"', text))
     arm = LlvmTarget(kind="llvm", mcpu="cortex-a72", mtriple="aarch64-linux-gnu")
-    found = tools_for(arm).runtime_libraries()
-    assert list(found) == ["runtime", "ffi"]
-    for library in found.values():
+    result = tools_for(arm).runtime_libraries()
+    assert list(result) == ["runtime", "ffi"]
+    for library in result.values():
         assert isinstance(library, PinnedLibrary)
         assert library.version == versions.pop(library.package)
     assert versions == {}

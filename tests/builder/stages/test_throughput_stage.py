@@ -38,8 +38,8 @@ def report(tmp_path: Path, target: str, **settings: Any) -> dict[str, Any]:
         names=NAMES,
         **settings,
     )
-    found: dict[str, Any] = json.loads((tmp_path / "throughput.json").read_text(encoding="utf-8"))
-    return found
+    data: dict[str, Any] = json.loads((tmp_path / "throughput.json").read_text(encoding="utf-8"))
+    return data
 
 
 @pytest.fixture(autouse=True)
@@ -71,9 +71,9 @@ def test_recipe_without_the_gate_has_no_throughput_stage(tmp_path: Path) -> None
 
 
 def test_throughput_passes_on_one_thread(tmp_path: Path, measured: list[int]) -> None:
-    found = report(tmp_path, "cpu", gates=gates(0.7))
-    assert (found["passed"], found["runner"], measured) == (True, "local", [1])
-    assert found["utterances"][0]["outputs"] == {"decoder": {"peak_share": 0.75}}
+    result = report(tmp_path, "cpu", gates=gates(0.7))
+    assert (result["passed"], result["runner"], measured) == (True, "local", [1])
+    assert result["utterances"][0]["outputs"] == {"decoder": {"peak_share": 0.75}}
 
 
 def test_throughput_fails_below_the_limit(tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_throughput_fails_below_the_limit(tmp_path: Path) -> None:
 def test_throughput_of_emulated_code_is_not_run(
     target: str, reason: str, tmp_path: Path, measured: list[int]
 ) -> None:
-    found = report(tmp_path, target, gates=gates(1000))
-    (utterance,) = found["utterances"]
+    result = report(tmp_path, target, gates=gates(1000))
+    (utterance,) = result["utterances"]
     assert utterance["status"].startswith(f"not run: {reason}"), utterance["status"]
-    assert (found["passed"], measured) == (False, [])
+    assert (result["passed"], measured) == (False, [])

@@ -67,7 +67,7 @@ def test_bench_defaults(plans: list[BenchPlan], root: Path, capsys: pytest.Captu
 
 def test_bench_options(plans: list[BenchPlan], root: Path) -> None:
     words = ["artifacts/cpu", "--against", "openvino, pytorch", "--text", "long", "--rounds", "2"]
-    words += ["--cold", "0", "--json", "here.json"]
+    words += ["--cold", "0", "--json-file", "here.json"]
     assert run(*words) == 0
     (plan,) = plans
     assert [system.name for system in plan.systems] == ["cpu", "pytorch", "openvino"]
@@ -175,6 +175,6 @@ def test_bench_fails_without_a_bundle(
 def test_bench_refuses_outputs_without_a_folder(
     plans: list[BenchPlan], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run("--json", "missing/bench.json") == 2
+    assert run("--json-file", "missing/bench.json") == 2
     assert "The folder missing for bench.json does not exist" in capsys.readouterr().err
     assert plans == []

@@ -71,7 +71,7 @@ def test_status_before_the_first_build(tmp_path: Path, capsys: pytest.CaptureFix
 
 def test_plan_prints_steps_and_totals(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("plan") == 0
-    assert printed(capsys) == "Nothing to do: all 35 stages are current.\n"
+    assert printed(capsys) == "Nothing to do: all 35 stages are up to date.\n"
     edit(project, "kokoro-82m", "patches: [albert]", "patches: [weight_norm, albert]")
     assert run("plan") == 0
     assert printed(capsys) == (GOLDEN / "plan.txt").read_text(encoding="utf-8")
@@ -97,10 +97,10 @@ def test_plan_and_status_name_a_missing_tool(
     out = printed(capsys)
     assert re.search(r"cpu\.compile\.decoder-5120 +fail *\n", out)
     summary = out.partition("\n6 stages cannot run here, and neither can what comes after:\n")[2]
-    assert summary.startswith("no working ld to link with")
-    assert out.count("no working ld") == 1
+    assert summary.startswith("no ld to link with")
+    assert out.count("no ld to") == 1
     assert run("status") == 0
-    assert re.search(r"cpu/decoder-5120 .*stale: compile; no working ld", printed(capsys).replace("\n", " "))
+    assert re.search(r"cpu/decoder-5120 .*stale: compile; no ld", printed(capsys).replace("\n", " "))
 
 
 def test_explain_of_a_current_artifact(project: Project, capsys: pytest.CaptureFixture[str]) -> None:

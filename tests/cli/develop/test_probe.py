@@ -37,7 +37,7 @@ def test_probe_lists_without_a_build(capsys: pytest.CaptureFixture[str]) -> None
         ),
         (["cpu/bert", "--every", "--at", "x"], "--every and --at exclude each other"),
         (["cpu/bert", "--utterance", "nobody"], "has no utterance 'nobody'; it has short, sentence"),
-        (["cpu/bert", "--json", "/no/such/folder/x.json"], "for x.json does not exist"),
+        (["cpu/bert", "--json-file", "/no/such/folder/x.json"], "for x.json does not exist"),
     ],
 )
 def test_probe_refuses_wrong_arguments(

@@ -113,7 +113,7 @@ def test_profile_defaults(app: typer.Typer, requests: dict[str, object]) -> None
 def test_profile_options(app: typer.Typer, requests: dict[str, object], tmp_path: Path) -> None:
     words = ["profile", "--text", "Hi.", "--bundle", "elsewhere", "--threads", "1", "--voice", "am_adam"]
     words += ["--repeat", "5", "--by", "operation"]
-    words += ["--json", str(tmp_path / "p.json"), "--trace", str(tmp_path / "t.json")]
+    words += ["--json-file", str(tmp_path / "p.json"), "--trace", str(tmp_path / "t.json")]
     result = CliRunner().invoke(app, words, catch_exceptions=False)
     assert result.stdout.splitlines()[1].startswith("operation ")
     assert requests == {
@@ -169,7 +169,7 @@ def test_regressions_name_slower_kernels() -> None:
 
 def test_profile_against_the_same_bundle(toy: Path, tmp_path: Path, app: typer.Typer) -> None:
     words = ["profile", "--bundle", str(toy), "--against", str(toy), "--repeat", "2"]
-    words += ["--phonemes", "hˈaɪ.", "--voice", "af_heart", "--json", str(tmp_path / "p.json")]
+    words += ["--phonemes", "hˈaɪ.", "--voice", "af_heart", "--json-file", str(tmp_path / "p.json")]
     CliRunner().invoke(app, words)
     numbers = json.loads((tmp_path / "p.json").read_text())
     assert numbers["alone"] == []

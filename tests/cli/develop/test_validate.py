@@ -30,7 +30,7 @@ def run(others: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Mo
 
 def test_steps_passes_a_good_bundle(run, tmp_path: Path) -> None:
     words = ["--phonemes", PHONEMES, "--voice", "am_adam"]
-    words += ["--json", str(tmp_path / "steps.json"), "--save-dir", str(tmp_path / "kept")]
+    words += ["--json-file", str(tmp_path / "steps.json"), "--save-dir", str(tmp_path / "kept")]
     status, out, err = run("steps", "toy", *words)
     assert status == 0, err
     assert "tvm against pt.float64" in out
@@ -61,7 +61,11 @@ def test_steps_only_reports_gates_of_a_padded_bundle(run) -> None:
             ["--voice", "am_nobody"],
             "asks for the voice 'am_nobody', which the checkpoint",
         ),
-        ("steps", ["--json", "/nowhere/at/all.json"], "The folder /nowhere/at for all.json does not exist"),
+        (
+            "steps",
+            ["--json-file", "/nowhere/at/all.json"],
+            "The folder /nowhere/at for all.json does not exist",
+        ),
         ("lengths", ["--component", "vocoder"], "There is no component 'vocoder'. There are bert, "),
         ("lengths", ["--utterance", "bye"], "The recipe toy has no utterance 'bye'; it has hello"),
     ],
@@ -73,7 +77,14 @@ def test_command_refuses_wrong_arguments(command: str, words: list[str], message
 
 
 def test_lengths_passes_a_good_bundle(run, tmp_path: Path) -> None:
-    words = ["--component", "text_encoder", "--tokens", "1-3,64", "--json", str(tmp_path / "lengths.json")]
+    words = [
+        "--component",
+        "text_encoder",
+        "--tokens",
+        "1-3,64",
+        "--json-file",
+        str(tmp_path / "lengths.json"),
+    ]
     status, out, err = run("lengths", "toy", *words)
     assert status == 0, err
     assert re.search(r"^text_encoder +t_en +1–64, 4 .* passed *$", out, re.MULTILINE)
@@ -84,7 +95,7 @@ def test_lengths_passes_a_good_bundle(run, tmp_path: Path) -> None:
 
 
 def test_tails_passes_a_masked_bundle(run, tmp_path: Path) -> None:
-    words = ["--component", "duration", "--count", "2", "--json", str(tmp_path / "tails.json")]
+    words = ["--component", "duration", "--count", "2", "--json-file", str(tmp_path / "tails.json")]
     status, out, err = run("tails", "masked", *words)
     assert status == 0, err
     assert re.search(r"^duration +32 +31 +2 +2 +zeros +passed *$", out, re.MULTILINE)
@@ -100,7 +111,7 @@ def test_tails_passes_a_masked_bundle(run, tmp_path: Path) -> None:
 
 def test_e2e_compares_bundles_and_other_noise(run, others: Path, tmp_path: Path) -> None:
     """A good and a masked bundle pass; the one that treats padding as speech fails."""
-    words = ["--json", str(tmp_path / "e2e.json")]
+    words = ["--json-file", str(tmp_path / "e2e.json")]
     status, out, err = run("e2e", "toy", "--bundle", str(others / "masked"), *words)
     assert status == 0, out + err
     result = json.loads((tmp_path / "e2e.json").read_text(encoding="utf-8"))

@@ -42,7 +42,7 @@ def test_intelligibility_prints_rates_by_voice_and_the_verdict(
         Transcript("bm_george", "the sun rose", "the sun rose", "the sun rows"),
     ]
     out = tmp_path / "heard.json"
-    assert status("--json", str(out)) == 0
+    assert status("--json-file", str(out)) == 0
     output = capsys.readouterr().out
     assert [line.split() for line in output.splitlines() if "%" in line] == [
         ["af_heart", "25.00%", "0.00%", "+25.00%"],
@@ -60,7 +60,7 @@ def test_intelligibility_fails_a_missed_gate(
 ) -> None:
     listening.append(Transcript("af_heart", "the sun rose", "this and rows", "the sun rose"))
     out = tmp_path / "heard.json"
-    assert status("--json", str(out)) == 4
+    assert status("--json-file", str(out)) == 4
     result = capsys.readouterr()
     assert "all: word_error_increase 1, max_word_error_increase 0.01: failed" in result.out
     assert result.err.startswith("intelligibility did not pass: harvard: all: word_error_increase 1")

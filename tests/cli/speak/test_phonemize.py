@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from kokoro_tvm.cli import main
+from kokoro_tvm.runtime import read_bundle
+from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd
+from kokoro_tvm.runtime.text.markup import MarkupVocabulary
+from kokoro_tvm.runtime.text.reading import phonemize_portions
 
 COMMAND = [sys.executable, "-c", "from kokoro_tvm.cli import main; main()", "phonemize"]
 
@@ -52,6 +58,46 @@ def test_phonemize_follows_markup_and_the_user_lexicon(
 def test_phonemize_of_an_empty_text(toy: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("!?", "--bundle", str(toy)) == 2
     assert "has no letter or digit" in capsys.readouterr().err
+
+
+def test_phonemize_reads_a_file_and_standard_input(
+    toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("Hello wörld. Bye.", "--bundle", str(toy)) == 0
+    printed = capsys.readouterr().out
+    data = "Hello wörld. Bye.".encode()
+    (tmp_path / "text.txt").write_bytes(data)
+    assert run("--input", str(tmp_path / "text.txt"), "--bundle", str(toy)) == 0
+    assert capsys.readouterr().out == printed
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+    assert run("-", "--bundle", str(toy)) == 0
+    assert capsys.readouterr().out == printed
+
+
+def test_phonemize_refuses_a_file_that_is_not_utf8(
+    toy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "text.txt").write_bytes(b"caf\xe9")
+    assert run("--input", str(tmp_path / "text.txt"), "--bundle", str(toy)) == 2
+    assert "is not UTF-8 text" in " ".join(capsys.readouterr().err.split())
+
+
+def test_phonemize_omits_what_is_asked(toy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("Hello [3] world.", "--bundle", str(toy), "--omit", "citations") == 0
+    captured = capsys.readouterr()
+    assert "[3]" not in captured.out
+    assert "Left out, as asked: 1 citation." in captured.err
+
+
+def test_phonemize_portions_yields_a_sentence_before_the_text_ends(toy: Path) -> None:
+    def portions() -> Iterator[str]:
+        yield "One sentence. Another "
+        raise AssertionError("the whole text was awaited")
+
+    manifest = read_bundle(toy)
+    vocabulary = MarkupVocabulary(manifest.vocabulary, lambda name: "a")
+    first = next(phonemize_portions(portions(), vocabulary, FrontEnd.open(manifest)))
+    assert [token.text for token in first.tokens][:2] == ["One", "sentence"]
 
 
 def has_only_notes(errors: bytes) -> bool:

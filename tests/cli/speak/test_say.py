@@ -53,7 +53,8 @@ class Silent:
         self.requested.update(text=text, **options)
         skip: int = options["skip"]
         warnings.warn("espeak speaks", SpeechWarning, stacklevel=1)
-        return Sentences(text, skip, self.requested.get("fail", 99))
+        error = self.requested.get("error", BundleError("the lights went out"))
+        return Sentences(text, skip, self.requested.get("fail", 99), error)
 
     def stream_phonemes(self, phonemes: str, **options: Any) -> Any:
         self.requested.update(phonemes=phonemes, **options)
@@ -65,13 +66,14 @@ class Sentences:
 
     plan = Plan((), "af_heart")
 
-    def __init__(self, text: str, skip: int, fail: int) -> None:
-        self.text, self.skip, self.fail = text, skip, fail
+    def __init__(self, text: str, skip: int, fail: int, error: BaseException | None = None) -> None:
+        self.text, self.skip, self.fail, self.error = text, skip, fail, error
 
     def __iter__(self) -> Iterator[Chunk]:
         for number, found in enumerate(re.finditer(r"[^.\s][^.]*\.", self.text)):
             if number == self.fail:
-                raise BundleError("the lights went out")
+                assert self.error is not None
+                raise self.error
             word = Word(found[0], *found.span(), "a", "", (78,))
             piece = Piece((word,))
             line = tuple(words_of_piece(self.plan, piece, number, number * 48000))
@@ -111,6 +113,7 @@ def test_say_defaults(
         "seed": 0,
         "ssml": None,
         "markup": True,
+        "language": None,
         "skip": 0,
     }
     assert re.match(
@@ -176,14 +179,15 @@ def test_say_continues_an_interrupted_document(
     book, output, captions = tmp_path / "book.md", tmp_path / "book.wav", tmp_path / "book.vtt"
     book.write_text("# One\n\nFirst. Second.\n\n# Two\n\nThird. Last.\n")
     words = ["say", "-i", str(book), "-o", str(output), "--captions", str(captions)]
-    requested["fail"] = 2
-    with pytest.raises(BundleError):
-        CliRunner().invoke(app, words, catch_exceptions=False)
+    requested.update(fail=2, error=KeyboardInterrupt())
+    result = CliRunner().invoke(app, words, catch_exceptions=False)
+    assert result.exit_code == 130
+    assert "Interrupted after 4 s of speech. The same command continues there.\n" in result.stderr
     assert not output.exists() and not captions.exists()
     requested["fail"] = 99
     result = CliRunner().invoke(app, words, catch_exceptions=False)
     assert requested["skip"] == 2
-    assert "note: 4 s are spoken already; going on there" in result.stderr
+    assert "note: continuing after 4 s of speech" in result.stderr
     audio, _ = soundfile.read(output, dtype="float32")
     assert audio[::48000].tolist() == [0, 1 / 8, 2 / 8, 3 / 8]
     assert captions.read_text().count("-->") == 4

@@ -42,10 +42,10 @@ def test_narrow_slices_at_constant_index(index: int) -> None:
         builder.emit_func_output(builder.emit(element))
     module = run_passes(builder.get(), ["narrow", "legalize"], CONTEXT)
     assert "take" not in [variable.name_hint for variable in module.get_global_vars()]
-    built = relax.VirtualMachine(tvm.compile(module, target="llvm"), tvm.cpu())
+    machine = relax.VirtualMachine(tvm.compile(module, target="llvm"), tvm.cpu())
     array = np.arange(60, dtype=np.float32).reshape(4, 3, 5)
-    got = built["toy_forward"](tvm.runtime.tensor(array)).numpy()
-    assert np.array_equal(got, array[:, index])
+    actual = machine["toy_forward"](tvm.runtime.tensor(array)).numpy()
+    assert np.array_equal(actual, array[:, index])
 
 
 def test_narrow_leaves_cpu_modules() -> None:

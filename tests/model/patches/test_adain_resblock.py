@@ -52,7 +52,7 @@ def test_adain_resblock_centres_variance() -> None:
     x = (spread + 1000).double()
     style = random(1, STYLE, dtype=torch.float64, seed=2)
     with patched(PATCHES, module, torch.float32):
-        got = module(x.float(), style.float())
+        actual = module(x.float(), style.float())
     with patched(PATCHES, module.double(), torch.float64):
         want = module(x.float().double(), style)
-    assert_same(got.double() - x * 0.5**0.5, want - x * 0.5**0.5, tolerance=1e-4)
+    assert_same(actual.double() - x * 0.5**0.5, want - x * 0.5**0.5, tolerance=1e-4)

@@ -23,8 +23,8 @@ def test_f0n_matches_stock(dtype: torch.dtype, steps: int) -> None:
     with patched([], module, dtype):
         wants = module.F0Ntrain(x.transpose(1, 2), style)
     with patched(PATCHES, module, dtype):
-        for got, want in zip(module.F0Ntrain(x.transpose(1, 2), style), wants, strict=True):
-            assert_same(got, want)
+        for actual, want in zip(module.F0Ntrain(x.transpose(1, 2), style), wants, strict=True):
+            assert_same(actual, want)
 
 
 @DTYPES

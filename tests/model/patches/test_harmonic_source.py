@@ -33,9 +33,9 @@ def test_harmonic_source_patch_matches_stock(steps: int) -> None:
     f0, noise = pitch(steps, torch.float64), random(1, steps * 300, 9, dtype=torch.float64)
     want = run_stock(module, f0, noise, 300)
     with patched(["harmonic_source"], module, torch.float64):
-        got = module(f0, projected(noise, module))
-    assert got.shape == (1, steps * 300)
-    assert (got - want).abs().max() < 1e-8
+        actual = module(f0, projected(noise, module))
+    assert actual.shape == (1, steps * 300)
+    assert (actual - want).abs().max() < 1e-8
 
 
 def test_harmonic_source_patch_matches_stock_in_float32() -> None:
@@ -54,9 +54,9 @@ def test_harmonic_source_patch_keeps_phase_for_100_seconds() -> None:
     f0, noise = pitch(steps, torch.float32), torch.zeros(1, steps * upsample, 9)
     want = run_stock(truth, f0.double(), noise.double(), upsample)
     with patched(["harmonic_source"], module, torch.float32):
-        got = module(f0, noise[..., 0]).double()
+        actual = module(f0, noise[..., 0]).double()
     tail = slice(-upsample * 800, None)
-    assert (got - want)[:, tail].abs().max() < 1e-5
+    assert (actual - want)[:, tail].abs().max() < 1e-5
     assert (run_stock(module, f0, noise, upsample).double() - want)[:, tail].abs().max() > 1e-3, (
         "stock is as good"
     )

@@ -33,13 +33,13 @@ def test_stft_patch_matches_stock_transform(dtype: torch.dtype, samples: int) ->
     x = random(1, samples, dtype=dtype)
     magnitude, phase = module.transform(x)
     with patched(["stft"], module, dtype):
-        got = module.transform(x)
+        actual = module.transform(x)
     bins = N_FFT // 2 + 1
-    assert_same(got[..., :bins], magnitude.transpose(1, 2))
+    assert_same(actual[..., :bins], magnitude.transpose(1, 2))
     # As points on the circle: -pi and pi are one phase, and a phase is as sure as its magnitude is large.
     for function in (torch.sin, torch.cos):
         want = (function(phase) * magnitude).transpose(1, 2)
-        assert_same(function(got[..., bins:]) * magnitude.transpose(1, 2), want)
+        assert_same(function(actual[..., bins:]) * magnitude.transpose(1, 2), want)
 
 
 @DTYPES

@@ -38,8 +38,8 @@ def test_weight_norm_matches_hook(dtype: torch.dtype, tolerance: float) -> None:
     x = random(1, 4, 9, dtype=dtype)
     want = module(x)
     with apply_patches(["weight_norm"], module):
-        got = module(x)
-    assert (got - want).abs().max() <= tolerance * want.abs().max()
+        actual = module(x)
+    assert (actual - want).abs().max() <= tolerance * want.abs().max()
 
 
 def test_fold_weight_norm_matches_patched_module() -> None:

@@ -43,9 +43,9 @@ def test_stream_headers_write_tvms_format(tmp_path: Path) -> None:
     command += ["-isystem", str(ffi), str(Path(__file__).with_name("streams.cc")), "-o", str(program)]
     library = ffi.parent / "lib"
     subprocess.run([*command, f"-L{library}", "-ltvm_ffi", f"-Wl,-rpath,{library}"], check=True)
-    done = subprocess.run([str(program)], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    matches, encoded = done.stdout.split()
+    process = subprocess.run([str(program)], capture_output=True, text=True, check=False)
+    assert process.returncode == 0, process.stderr
+    matches, encoded = process.stdout.split()
 
     def counted(*parts: bytes) -> bytes:
         return struct.pack("<Q", len(parts)) + b"".join(parts)

@@ -72,7 +72,7 @@ def passes() -> set[str]:
 
 
 def gpus() -> list[str]:
-    library, count = nvrtc._library(nvrtc._NVRTC), ctypes.c_int()
+    library, count = nvrtc._load_library(nvrtc._NVRTC), ctypes.c_int()
     assert library.nvrtcGetNumSupportedArchs(ctypes.byref(count)) == 0
     numbers = (ctypes.c_int * count.value)()
     assert library.nvrtcGetSupportedArchs(numbers) == 0
@@ -82,8 +82,8 @@ def gpus() -> list[str]:
 @pytest.mark.skipif(nvrtc.check() is not None, reason="needs NVRTC")
 def test_compiler_names_match_the_compilers() -> None:
     """GOLDEN=write in the environment writes the file."""
-    asked = subprocess.run([sys.executable, "-c", ASK_LLVM], capture_output=True, text=True, check=True)
-    result = {**json.loads(asked.stdout), "passes": " ".join(sorted(passes())), "gpus": " ".join(gpus())}
+    process = subprocess.run([sys.executable, "-c", ASK_LLVM], capture_output=True, text=True, check=True)
+    result = {**json.loads(process.stdout), "passes": " ".join(sorted(passes())), "gpus": " ".join(gpus())}
     text = json.dumps(result, indent=2) + "\n"
     if os.environ.get("GOLDEN") == "write":
         FILE.write_text(text, encoding="utf-8")

@@ -72,7 +72,7 @@ def test_lld_names_the_missing_package(
     monkeypatch.setenv("PATH", str(tmp_path))
     missing = kind()
     assert missing.command == kind.program
-    message = rf"no working {kind.program} to link with .*\(Debian: apt-get install lld\)"
+    message = rf"no {kind.program} to link with: apt-get install lld"
     with pytest.raises(BuildError, match=message):
         missing.version()
     assert "apt-get install lld" in str(missing.check())

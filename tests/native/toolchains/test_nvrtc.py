@@ -52,11 +52,11 @@ print(*trace.take().files)
 
 @needs_compiler
 def test_headers_are_recorded_as_read() -> None:
-    done = subprocess.run([sys.executable, "-c", TRACED], check=True, capture_output=True, text=True)
+    process = subprocess.run([sys.executable, "-c", TRACED], check=True, capture_output=True, text=True)
     folder = Path(nvrtc.__file__).with_name("nvrtc_headers")
     headers = {f"toolchains/nvrtc_headers/{path.name}" for path in folder.glob("*.h")}
     assert headers
-    assert headers <= {*done.stdout.split()}
+    assert headers <= {*process.stdout.split()}
 
 
 @needs_compiler
@@ -134,4 +134,4 @@ def test_compile_cuda_refuses_too_many_registers() -> None:
 def test_version_names_the_missing_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nvrtc.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(BuildError, match=r"no libnvrtc\.so\.13 .* pip install 'kokoro-tvm\[cuda\]'"):
-        nvrtc._library.__wrapped__("libnvrtc.so.13")
+        nvrtc._load_library.__wrapped__("libnvrtc.so.13")

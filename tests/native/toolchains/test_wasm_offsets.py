@@ -141,7 +141,7 @@ def test_with_offsets_keeps_the_result(tmp_path: Path) -> None:
     after = with_offsets(before)
     assert len(after) < len(before) - 1000
     given = json.dumps([before.hex(), after.hex(), 40_000])
-    done = subprocess.run(["node", "-e", PROGRAM], input=given, capture_output=True, text=True, check=True)
-    first, second = json.loads(done.stdout)
+    process = subprocess.run(["node", "-e", PROGRAM], input=given, capture_output=True, text=True, check=True)
+    first, second = json.loads(process.stdout)
     assert first == second
     assert len(set(first)) > 250

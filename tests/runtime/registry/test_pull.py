@@ -36,7 +36,7 @@ LARGE = "voices.safetensors"  # of 41 kB, the largest of the bundle
 def place(registry: FakeRegistry, stated_bundle: Path) -> Any:
     """The address of the pushed bundle."""
     place = parse_place(f"oci://{registry.host}/kokoro/cpu:night")
-    push(stated_bundle, place, sending=lambda layer: None)
+    push(stated_bundle, place, on_upload=lambda layer: None)
     registry.requests.clear()
     return place
 
@@ -87,7 +87,7 @@ def test_pull_shares_files_of_other_bundles(
     other = write_bundle(tmp_path / "other", buckets={"tokens": [16], "frames": [256]})
     edit_manifest(other, lambda manifest: manifest.update(recipe="other"))
     target = parse_place(f"oci://{registry.host}/kokoro/other:night")
-    push(state_provenance(other, "other"), target, sending=lambda layer: None)
+    push(state_provenance(other, "other"), target, on_upload=lambda layer: None)
     registry.requests.clear()
     found = pull(target)
     assert set(travelled(registry, other)) == {"f0n-256.so", "decoder-256.so"}
@@ -192,7 +192,7 @@ def test_pull_fetches_a_token(place: Any, registry: FakeRegistry, stated_bundle:
     registry.token = "secret"
     pull(place)
     assert sum(request.startswith("GET /token?service=fake&scope=all") for request in registry.requests) == 1
-    push(stated_bundle, parse_place(f"oci://{registry.host}/kokoro/cpu:again"), sending=lambda layer: None)
+    push(stated_bundle, parse_place(f"oci://{registry.host}/kokoro/cpu:again"), on_upload=lambda layer: None)
     assert "again" in registry.tags
 
 
@@ -201,7 +201,7 @@ def test_pull_replaces_a_bundle_atomically(
 ) -> None:
     before = pull(place).bundle
     newer = write_bundle(tmp_path / "newer", buckets={"tokens": [32], "frames": [64]})
-    push(state_provenance(newer), place, sending=lambda layer: None)
+    push(state_provenance(newer), place, on_upload=lambda layer: None)
     registry.spoil = cut(99)
     (pulled / "toy" / LARGE).unlink()  # so that it has to travel
     with pytest.raises(BundleError):
@@ -379,7 +379,7 @@ def test_pull_refuses_a_name_with_a_path(
 ) -> None:
     edit_manifest(stated_bundle, lambda manifest: manifest.update(recipe=recipe))
     place = parse_place(f"oci://{registry.host}/kokoro/cpu")
-    push(state_provenance(stated_bundle), place, sending=lambda layer: None)
+    push(state_provenance(stated_bundle), place, on_upload=lambda layer: None)
     with pytest.raises(BundleError, match="which is no name"):
         pull(place)
     assert list(pulled.iterdir()) == []

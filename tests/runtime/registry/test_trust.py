@@ -40,7 +40,7 @@ def place_of(registry: FakeRegistry) -> Repository:
 def test_pull_accepts_a_bundle_of_the_key(
     registry: FakeRegistry, stated_bundle: Path, keys: Path, pulled: Path
 ) -> None:
-    push(stated_bundle, place_of(registry), read_signer(keys / "mine.pem"), sending=lambda layer: None)
+    push(stated_bundle, place_of(registry), read_signer(keys / "mine.pem"), on_upload=lambda layer: None)
     key = read_key(keys / "mine.pub")
     found = pull(place_of(registry), key=key)
     assert found.trusted == f"signed by the key {key.keyid[:16]}, which you named"
@@ -53,7 +53,7 @@ def test_pull_refuses_other_signatures_before_download(
     signer: str | None, name: str, registry: FakeRegistry, stated_bundle: Path, keys: Path, pulled: Path
 ) -> None:
     by = read_signer(keys / signer) if signer else None
-    push(stated_bundle, place_of(registry), by, sending=lambda layer: None)
+    push(stated_bundle, place_of(registry), by, on_upload=lambda layer: None)
     registry.requests.clear()
     key = read_key(keys / "mine.pub")
     with pytest.raises(BundleError) as refused:
@@ -69,12 +69,14 @@ def test_pull_refuses_other_signatures_before_download(
 def test_pull_without_a_key_names_the_authority(
     registry: FakeRegistry, stated_bundle: Path, keys: Path
 ) -> None:
-    push(stated_bundle, place_of(registry), sending=lambda layer: None)
-    assert pull(place_of(registry)).trusted == f"not signed: trusts the registry {registry.host}"
-    push(stated_bundle, place_of(registry), read_signer(keys / "mine.pem"), sending=lambda layer: None)
+    push(stated_bundle, place_of(registry), on_upload=lambda layer: None)
+    assert (
+        pull(place_of(registry)).trusted == f"not signed: the registry {registry.host} could have changed it"
+    )
+    push(stated_bundle, place_of(registry), read_signer(keys / "mine.pem"), on_upload=lambda layer: None)
     mine = read_key(keys / "mine.pub").keyid[:16]
     assert pull(place_of(registry)).trusted == (
-        f"signed by {mine}, not by a key that you named: trusts the registry {registry.host}"
+        f"signed by {mine}, not by a key that you named: the registry {registry.host} could have changed it"
     )
 
 

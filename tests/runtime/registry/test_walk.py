@@ -25,7 +25,7 @@ CALL = "import sys; sys.path[:0] = sys.argv[1:3]; from kokoro_tvm.cli import mai
 def installed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """Folders of packages: the runtime's wings, without a bundle, and the base installation."""
     folder = tmp_path_factory.mktemp("installed")
-    for source in distribution._sources():
+    for source in distribution._list_sources():
         target = folder / "package" / "kokoro_tvm" / source.relative_to(distribution._PACKAGE)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source, target)
@@ -49,8 +49,8 @@ def walk(installed: tuple[Path, Path], folder: Path, whom: str, toy: Path) -> No
     assert "kokoro-tvm pull` to bring one" in before.stderr
     pulled = run(installed, folder, "pull", "toy")
     assert pulled.returncode == 0, pulled.stderr
-    assert f"not signed: trusts {whom}" in pulled.stderr
-    assert pulled.stdout.startswith(f"{folder}/home/.local/share/kokoro-tvm/bundles/toy: toy, ")
+    assert f"not signed: {whom} could have changed it" in pulled.stderr
+    assert pulled.stdout.endswith(f"into {folder}/home/.local/share/kokoro-tvm/bundles/toy\n")
     spoke = run(installed, folder, "say", "--phonemes", PHONEMES)
     assert spoke.returncode == 0, spoke.stderr
     expected = speak(toy).audio
@@ -63,8 +63,8 @@ def test_pull_then_say(
 ) -> None:
     layout = tmp_path / "layout"
     monkeypatch.setenv("KOKORO_TVM_REGISTRY", str(layout))
-    push(toy, parse_place(str(layout)), sending=lambda layer: None)
-    walk(installed, tmp_path, f"whoever can write to {layout}", toy)
+    push(toy, parse_place(str(layout)), on_upload=lambda layer: None)
+    walk(installed, tmp_path, f"anyone who can write to {layout}", toy)
 
 
 @pytest.mark.slow("starts Debian's docker-registry")
@@ -74,8 +74,8 @@ def test_pull_then_say_from_a_registry(
 ) -> None:
     with debian_registry(tmp_path) as host:
         monkeypatch.setenv("KOKORO_TVM_REGISTRY", f"oci://{host}/kokoro/nightly")
-        push(toy, parse_place(f"oci://{host}/kokoro/nightly:toy"), sending=lambda layer: None)
-        again = push(toy, parse_place(f"oci://{host}/kokoro/nightly:toy"), sending=lambda layer: None)
+        push(toy, parse_place(f"oci://{host}/kokoro/nightly:toy"), on_upload=lambda layer: None)
+        again = push(toy, parse_place(f"oci://{host}/kokoro/nightly:toy"), on_upload=lambda layer: None)
         assert again.sent == 0
         walk(installed, tmp_path, f"the registry {host}", toy)
 

@@ -58,3 +58,18 @@ def test_read_manifest_accounts_for_every_line(lines: list[bytes]) -> None:
     result = sorted([each.line for each in utterances] + [each.line for each in bad])
     assert result == [number for number, line in enumerate(lines, 1) if line.strip()]
     assert len({each.name.lower() for each in utterances}) == len(utterances)
+
+
+def test_read_manifest_reads_what_to_omit(tmp_path: Path) -> None:
+    (tmp_path / "lines.jsonl").write_text(
+        '{"name": "a", "text": "x", "omit": ["notes", "code"]}\n'
+        '{"name": "b", "text": "x", "omit": ["verse"]}\n'
+        '{"name": "c", "phonemes": "x", "omit": ["code"]}\n{"name": "d", "text": "x", "omit": "code"}\n'
+    )
+    utterances, bad = read_manifest(tmp_path / "lines.jsonl")
+    assert [each.omit for each in utterances] == [("code", "notes")]
+    assert ["no kind of text 'verse'" in bad[0].message, "not for `phonemes`" in bad[1].message] == [
+        True,
+        True,
+    ]
+    assert bad[2].message.startswith("`omit` should be a list")

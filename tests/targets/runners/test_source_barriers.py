@@ -123,8 +123,8 @@ def test_modules_have_separate_orders() -> None:
         load(code_of("cuda", body), order, 1) for order in (Order.FORWARDS, Order.BACKWARDS)
     )
     x = np.arange(64, dtype=np.float32)
-    got = [launch(kernels, x, np.zeros(64, np.float32)) for kernels in (forwards, backwards)]
-    assert not np.array_equal(*got)
+    results = [launch(kernels, x, np.zeros(64, np.float32)) for kernels in (forwards, backwards)]
+    assert not np.array_equal(*results)
 
 
 @kinds

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow("compiles kernels for GPUs as C++")
 
 def test_load_names_the_missing_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
-    with pytest.raises(BuildError, match=r"no working g\+\+ to execute GPU .*apt-get install g\+\+"):
+    with pytest.raises(BuildError, match=r"no g\+\+ to execute GPU .*apt-get install g\+\+"):
         load(code_of("cuda", ROTATION))
 
 

@@ -76,5 +76,5 @@ def test_switch_preserves_registers(
     subprocess.run(
         [compiler, "-std=gnu11", "-static", optimised, *options, str(source), "-o", str(built)], check=True
     )
-    done = subprocess.run([*emulator, str(built)], stdout=subprocess.PIPE, text=True, check=True)
-    assert done.stdout == "1001"
+    process = subprocess.run([*emulator, str(built)], stdout=subprocess.PIPE, text=True, check=True)
+    assert process.stdout == "1001"

@@ -190,8 +190,8 @@ def test_illegal_instructions_stay_illegal(name: str, library: Path) -> None:
         "step, room = ctypes.c_long(0), ctypes.create_string_buffer(4096)\n"
         f"{ILLEGAL[name]}\n"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert done.returncode == -signal.SIGILL, done.stderr
+    process = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert process.returncode == -signal.SIGILL, process.stderr
 
 
 def test_tiles_describes_itself() -> None:

@@ -69,11 +69,11 @@ def test_launch_folds_large_grids() -> None:
 
 
 @pytest.mark.parametrize(
-    ("groups", "launched"),
+    ("groups", "grid"),
     [(1, (1, 1)), (65535, (65535, 1)), (65536, (32768, 2)), (65537, (32769, 2)), (200001, (50001, 4))],
 )
-def test_launched_folds_grids_as_tvmjs(groups: int, launched: tuple[int, int]) -> None:
-    assert wgpu_kernels.launched(groups) == launched
+def test_split_grid_folds_grids_as_tvmjs(groups: int, grid: tuple[int, int]) -> None:
+    assert wgpu_kernels.split_grid(groups) == grid
 
 
 @needs_vulkan
@@ -102,8 +102,8 @@ def test_adapter_prints_nothing() -> None:
     """Outside of a desktop session, EGL misses a folder."""
     code = "from kokoro_tvm.targets.runners.wgpu import WGPU; print(WGPU.version())"
     environment = {name: value for name, value in os.environ.items() if name != "XDG_RUNTIME_DIR"}
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
     )
-    assert done.stdout == f"{WGPU.version()}\n"
-    assert done.stderr == ""
+    assert process.stdout == f"{WGPU.version()}\n"
+    assert process.stderr == ""

@@ -64,7 +64,7 @@ def test_only_the_decoder_has_a_peak_below_float32() -> None:
     peaks = {"float32": 1e12, "bfloat16": 2e12}
     shares = {
         result.component: result.share_of_peak / result.flops_per_s
-        for result in contender._component_results(text, [timing], "bfloat16", peaks)
+        for result in contender._summarize_components(text, [timing], "bfloat16", peaks)
         if result.share_of_peak is not None
     }
     assert shares == {"bert": pytest.approx(1 / 1e12), "decoder": pytest.approx(1 / 2e12)}

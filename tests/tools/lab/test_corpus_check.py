@@ -62,8 +62,8 @@ class Bundle(Synthesizer):
             raise TooLongError("tokens", len(tokens), 7)
         name = {0: "one", 1: "two", 2: "three"}[seed]
         phonemes = "x" * (len(tokens) - 2)
-        spoken = UtteranceSpec(name=name, phonemes=phonemes, voice="af_one", seed=seed)
-        return self._stock.speech([spoken])[0].truth
+        spec = UtteranceSpec(name=name, phonemes=phonemes, voice="af_one", seed=seed)
+        return self._stock.speech([spec])[0].truth
 
 
 def lab(stock: Stock) -> Any:

@@ -140,14 +140,14 @@ def test_likeness_detects_each_kind_of_error(speeches: list[SpeechReference]) ->
 
 
 def test_every_bundle_has_ceilings(speeches: list[SpeechReference], gates: Gates) -> None:
-    found = compare_bundles(speeches, {"one": all_rendered(speeches)}, {"one": gates})
-    assert found.sides == ("one", *CEILINGS)
-    assert found.passed, found.missed()
-    found.require()
-    for value in found.values("one", "gain_db"):
+    bundles = compare_bundles(speeches, {"one": all_rendered(speeches)}, {"one": gates})
+    assert bundles.sides == ("one", *CEILINGS)
+    assert bundles.passed, bundles.missed()
+    bundles.require()
+    for value in bundles.values("one", "gain_db"):
         assert value == pytest.approx(40.0, abs=0.5)
-    assert found.values("pt.dynamic", "gain_db") == [0.0, 0.0]
-    assert max(found.values("other noise", "snr_db")) < min(found.values("pt.dynamic", "snr_db"))
+    assert bundles.values("pt.dynamic", "gain_db") == [0.0, 0.0]
+    assert max(bundles.values("other noise", "snr_db")) < min(bundles.values("pt.dynamic", "snr_db"))
 
 
 @pytest.mark.parametrize(
@@ -162,13 +162,13 @@ def test_every_bundle_has_ceilings(speeches: list[SpeechReference], gates: Gates
 def test_gates(
     share: float, own: tuple[str, ...], missed: list[str], speeches: list[SpeechReference], gates: Gates
 ) -> None:
-    found = compare_bundles(speeches, {"one": all_rendered(speeches, share)}, {"one": gates}, own)
-    result = found.missed()
+    bundles = compare_bundles(speeches, {"one": all_rendered(speeches, share)}, {"one": gates}, own)
+    result = bundles.missed()
     assert [line[: len(start)] for line, start in zip(result, missed, strict=True)] == missed
-    assert found.passed is not bool(missed)
+    assert bundles.passed is not bool(missed)
     if missed:
         with pytest.raises(ValidationError, match=r"Gates were missed: one.*validate steps"):
-            found.require()
+            bundles.require()
 
 
 def test_lengths_and_durations_are_always_judged(speeches: list[SpeechReference], gates: Gates) -> None:
@@ -185,9 +185,9 @@ def test_lengths_and_durations_are_always_judged(speeches: list[SpeechReference]
 def test_utterance_that_does_not_fit_is_not_run(speeches: list[SpeechReference], gates: Gates) -> None:
     renderings = all_rendered(speeches)
     del renderings["longer"]
-    found = compare_bundles(speeches, {"one": renderings}, {"one": gates})
-    assert [u.status("one") for u in found.utterances] == ["passed", "not run: longer than the bucket"]
-    assert found.passed
+    bundles = compare_bundles(speeches, {"one": renderings}, {"one": gates})
+    assert [u.status("one") for u in bundles.utterances] == ["passed", "not run: longer than the bucket"]
+    assert bundles.passed
     nothing = compare_bundles(speeches, {"one": {}}, {"one": gates})
     assert not nothing.passed
     with pytest.raises(ValidationError, match="could hold none"):
@@ -196,27 +196,27 @@ def test_utterance_that_does_not_fit_is_not_run(speeches: list[SpeechReference],
 
 def test_report_is_json(speeches: list[SpeechReference], gates: Gates, tmp_path: Path) -> None:
     renderings = {"one": all_rendered(speeches), "two": all_rendered(speeches, 0.9)}
-    found = compare_bundles(speeches, renderings, {"one": gates, "two": gates})
-    write_report(found, tmp_path / "e2e.json")
+    bundles = compare_bundles(speeches, renderings, {"one": gates, "two": gates})
+    write_report(bundles, tmp_path / "e2e.json")
     result = json.loads((tmp_path / "e2e.json").read_text(encoding="utf-8"))
     assert result["bundles"] == ["one", "two"]
     assert result["passed"] is False
-    assert result["missed"] == found.missed()
+    assert result["missed"] == bundles.missed()
     assert [v["gate"] for v in result["overall"]["two"]] == ["min_median_gain_db"]
     first = result["utterances"][0]
     assert first["sides"].keys() == {"one", "two", *CEILINGS}
-    assert first["sides"]["one"]["snr_db"] == pytest.approx(found.values("one", "snr_db")[0])
+    assert first["sides"]["one"]["snr_db"] == pytest.approx(bundles.values("one", "snr_db")[0])
     assert first["status"]["one"] == "passed"
 
 
 def test_table_shows_sides_and_missed_gates(speeches: list[SpeechReference], gates: Gates) -> None:
     renderings = all_rendered(speeches, 0.5)
     del renderings["longer"]
-    found = compare_bundles(speeches, {"one": renderings}, {"one": gates})
+    bundles = compare_bundles(speeches, {"one": renderings}, {"one": gates})
     out = StringIO()
-    print_end_to_end(found, Console(file=out, width=160))
+    print_end_to_end(bundles, Console(file=out, width=160))
     text = out.getvalue()
-    for side in found.sides:
+    for side in bundles.sides:
         assert text.count(side) >= 3
     assert "not run: one, longer: longer than the bucket" in text
     assert "missed: one: median: median_gain_db 6.0" in text

@@ -82,10 +82,10 @@ def test_missed_lists_values_and_limits() -> None:
 
 @given(st.integers(1, 5000), st.integers(0, 2**32 - 1))
 def test_fingerprint_of_any_length_survives_json(samples: int, seed: int) -> None:
-    made = compute_fingerprint(np.random.default_rng(seed).normal(size=samples))
-    assert np.array(made.levels_db).shape == (SEGMENTS, BANDS)
-    assert 0 <= made.centroid_ms <= samples / 24
-    assert Fingerprint.from_json(json.loads(json.dumps(made.to_json()))) == made
+    fingerprint = compute_fingerprint(np.random.default_rng(seed).normal(size=samples))
+    assert np.array(fingerprint.levels_db).shape == (SEGMENTS, BANDS)
+    assert 0 <= fingerprint.centroid_ms <= samples / 24
+    assert Fingerprint.from_json(json.loads(json.dumps(fingerprint.to_json()))) == fingerprint
 
 
 def test_fingerprint_equals_its_definition() -> None:
@@ -117,10 +117,13 @@ def test_fingerprint_refuses_invalid_audio() -> None:
 
 def test_expectations_match_the_corpus() -> None:
     """If it fails: kokoro-tvm validate corpus --update."""
-    kept = read_expectations()
-    assert [(u.name, utterance_digest(u)) for u in corpus()] == [(n, e.utterance) for n, e in kept.items()]
+    expectations = read_expectations()
+    assert [(u.name, utterance_digest(u)) for u in corpus()] == [
+        (n, e.utterance) for n, e in expectations.items()
+    ]
     assert all(
-        expected.frames >= len(u.phonemes) + 2 for u, expected in zip(corpus(), kept.values(), strict=True)
+        expected.frames >= len(u.phonemes) + 2
+        for u, expected in zip(corpus(), expectations.values(), strict=True)
     )
 
 
@@ -131,9 +134,9 @@ def test_fingerprints_distinguish_utterances() -> None:
 
 
 def test_write_expectations_reproduces_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = read_expectations()
+    expectations = read_expectations()
     before = module._FILE.read_bytes()
     monkeypatch.setattr(module, "_FILE", tmp_path / "expectations.json")
-    write_expectations(kept)
+    write_expectations(expectations)
     assert (tmp_path / "expectations.json").read_bytes() == before
     assert [p.name for p in tmp_path.iterdir()] == ["expectations.json"]

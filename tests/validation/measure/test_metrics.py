@@ -60,9 +60,9 @@ def test_max_abs_equals_a_single_error(x: np.ndarray, data: st.DataObject) -> No
 @given(signals, st.sampled_from([1e-200, 1.0, 1e150]))
 def test_errors_equal_numpy_at_any_scale(x: np.ndarray, scale: float) -> None:
     y = x + np.random.default_rng(0).normal(size=x.size)
-    found = absolute_errors(y * scale, x * scale)
-    assert found["mean_abs"] == pytest.approx(np.abs(y - x).mean() * scale)
-    assert found["rms_error"] == pytest.approx(np.sqrt(np.mean((y - x) ** 2)) * scale)
+    result = absolute_errors(y * scale, x * scale)
+    assert result["mean_abs"] == pytest.approx(np.abs(y - x).mean() * scale)
+    assert result["rms_error"] == pytest.approx(np.sqrt(np.mean((y - x) ** 2)) * scale)
     if x.size > 2 and x.std() > 1e-3:
         assert correlation(y * scale, x) == pytest.approx(np.corrcoef(y, x)[0, 1], abs=1e-9)
 

@@ -40,8 +40,8 @@ def test_it_is_the_convolution(
     x = signal(length)
     with pytest.MonkeyPatch.context() as patch, MatrixConvolution(module):
         patch.setattr(convolution, "_BLOCK", block)
-        found = module(x)
-    torch.testing.assert_close(found, module(x), rtol=1e-12, atol=1e-13)
+        result = module(x)
+    torch.testing.assert_close(result, module(x), rtol=1e-12, atol=1e-13)
 
 
 @pytest.mark.parametrize(
@@ -53,15 +53,15 @@ def test_what_is_not_plain_is_pytorchs_to_the_last_bit(options: dict[str, object
     module = layer(**options)
     x = signal(100, module.in_channels).to(module.weight.dtype)
     with MatrixConvolution(module):
-        found = module(x)
-    assert torch.equal(found, module(x))
+        result = module(x)
+    assert torch.equal(result, module(x))
 
 
 def test_two_sequences_at_once_are_pytorchs() -> None:
     module, x = layer(), signal(50, batch=2)
     with MatrixConvolution(module):
-        found = module(x)
-    assert torch.equal(found, module(x))
+        result = module(x)
+    assert torch.equal(result, module(x))
 
 
 def test_other_modules_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:

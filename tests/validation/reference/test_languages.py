@@ -62,9 +62,9 @@ def read(text: str, code: str) -> str:
 @pytest.mark.parametrize("code", each_language(CODES))
 def test_sentences_sound_as_stock_kokoro_has_them(code: str) -> None:
     """Symbol for symbol; but that the danda of Hindi is a full stop, of which misaki leaves nothing."""
-    stock, found = reference(code), sentences(code)
-    assert len(found) >= 40
-    for sentence in found:
+    stock, result = reference(code), sentences(code)
+    assert len(result) >= 40
+    for sentence in result:
         spelled = sentence.replace("।", ".").replace("॥", ".") if code == "h" else sentence
         wanted = stock(spelled)
         if sentence in POLYPHONES:
@@ -136,9 +136,9 @@ def test_latin_words_are_read_as_english(text: str, code: str) -> None:
     """misaki leaves their letters, which the model would take for phonemes."""
     (utterance,) = front_end().read(SourceText.of(text), code).utterances
     latin = {"iPhone": "iPhone", "OK": "OK", "ＮＨＫ": "NHK"}
-    found = [token for token in utterance.tokens if token.text in latin]
-    assert found
-    assert [t.phonemes for t in found] == [read(latin[t.text], "a") for t in found]
+    results = [token for token in utterance.tokens if token.text in latin]
+    assert results
+    assert [t.phonemes for t in results] == [read(latin[t.text], "a") for t in results]
     assert set(utterance.phonemes) <= {*VOCABULARY}
     check_places(utterance, text)
 

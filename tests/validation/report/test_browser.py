@@ -50,14 +50,14 @@ def shown(browser: Any, page: Path, folder: Path, scheme: str, width: int) -> di
 @pytest.mark.parametrize("width", [375, 1280])
 def test_page_fits_the_window_in_light_and_dark(browser: Any, page: Path, tmp_path: Path, width: int) -> None:
     light, dark = (shown(browser, page, tmp_path, scheme, width) for scheme in ("light", "dark"))
-    for found in (light, dark):
-        assert found["wrong"] == []
-        assert found["width"] <= width
-        assert found["sticking"] == []
-        assert found["images"] == [True] * 6
-        assert found["seconds"] == pytest.approx([1.0] * 4)
-        assert found["drawn"] and all(found["drawn"])
-        assert found["picture"].stat().st_size > 20_000
+    for result in (light, dark):
+        assert result["wrong"] == []
+        assert result["width"] <= width
+        assert result["sticking"] == []
+        assert result["images"] == [True] * 6
+        assert result["seconds"] == pytest.approx([1.0] * 4)
+        assert result["drawn"] and all(result["drawn"])
+        assert result["picture"].stat().st_size > 20_000
     assert brightness(light["back"]) > 200 > 60 > brightness(dark["back"])
     assert brightness(light["ink"]) < 60 < 200 < brightness(dark["ink"])
     assert light["picture"].read_bytes() != dark["picture"].read_bytes()

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from kokoro_tvm.cli._output import JsonFileOption, RootOption, check_file, progress, write_json
+from kokoro_tvm.cli._output import JsonFileOption, JsonOption, RootOption, check_file, note, write_json
 from kokoro_tvm.cli._speech import BUNDLE, BundleOption, ThreadsOption
 
 __all__ = ["corpus"]
@@ -32,6 +32,7 @@ def corpus(
             "after a change of `corpus.yaml`.",
         ),
     ] = False,
+    json: JsonOption = False,
     json_file: JsonFileOption = None,
     threads: ThreadsOption = None,
     root: RootOption = Path(),
@@ -47,15 +48,16 @@ def corpus(
     from kokoro_tvm.tools.lab.setting import Lab
 
     check_file(json_file)
-    if update and (utterance or json_file):
+    if update and (utterance or json or json_file):
         raise InputError(
-            "--update writes the expectations of all 60 utterances. Leave out --utterance and --json."
+            "--update writes the expectations of all 60 utterances. Leave out --utterance, --json and "
+            "--json-file."
         )
     if update:
-        typer.echo(f"{update_corpus(Lab.open(bundle, root, threads, progress))}")
+        typer.echo(f"{update_corpus(Lab.open(bundle, root, threads, note))}")
         return
-    check = check_bundle(Synthesizer(bundle, threads), utterance or [], progress)
-    for line in check.lines():
+    check = check_bundle(Synthesizer(bundle, threads), utterance or [], note)
+    for line in () if json else check.lines():
         typer.echo(line)
-    write_json(json_file, check.to_json())
+    write_json(json_file, check.to_json(), json)
     check.require()

@@ -7,7 +7,15 @@ from typing import Annotated
 
 import typer
 
-from kokoro_tvm.cli._output import JsonFileOption, RootOption, check_file, console, progress, write_json
+from kokoro_tvm.cli._output import (
+    JsonFileOption,
+    JsonOption,
+    RootOption,
+    check_file,
+    console,
+    note,
+    write_json,
+)
 from kokoro_tvm.cli._speech import BUNDLE, DEFAULT_VOICE, ThreadsOption, noted
 from kokoro_tvm.cli.develop.validate._options import SeedOption, SpeedOption
 
@@ -45,6 +53,7 @@ def e2e(
     ] = None,
     speed: SpeedOption = 1.0,
     seed: SeedOption = 0,
+    json: JsonOption = False,
     json_file: JsonFileOption = None,
     threads: ThreadsOption = None,
     root: RootOption = Path(),
@@ -65,9 +74,9 @@ def e2e(
         with noted():
             first = read_bundle((bundle or [BUNDLE])[0])
             own.append(build_utterance(phonemes, text, voice, speed, seed, first))
-    labs = [Lab.open(folder, root, threads, progress) for folder in bundle or [BUNDLE]]
+    labs = [Lab.open(folder, root, threads, note) for folder in bundle or [BUNDLE]]
     chosen = choose_utterances(labs[0], utterance or [], corpus) if utterance or corpus or not own else []
     result = compare_end_to_end(labs, [*chosen, *own])
-    print_end_to_end(result, console())
-    write_json(json_file, result.to_json())
+    print_end_to_end(result, console(json=json))
+    write_json(json_file, result.to_json(), json)
     result.require()

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from kokoro_tvm.cli._output import (
     JsonFileOption,
+    JsonOption,
     RootOption,
     check_file,
     console,
-    progress,
+    note,
     table,
     write_json,
 )
@@ -28,6 +29,7 @@ _MAX_INCREASE = 0.01
 
 def intelligibility(
     bundle: BundleOption = BUNDLE,
+    json: JsonOption = False,
     json_file: JsonFileOption = None,
     threads: ThreadsOption = None,
     root: RootOption = Path(),
@@ -45,18 +47,18 @@ def intelligibility(
 
     check_file(json_file)
     listener = recogniser.open_recogniser()
-    lab = Lab.open(bundle, root, threads, progress)
+    lab = Lab.open(bundle, root, threads, note)
     gate = lab.recipe.gates.intelligibility.max_word_error_increase
     limits = {"max_word_error_increase": _MAX_INCREASE if gate is None else gate}
     with noted():
-        heard = listening.listen(bundle, *lab.model, listener, threads=lab.threads, progress=progress)
+        heard = listening.listen(bundle, *lab.model, listener, threads=lab.threads, progress=note)
     report = validate_intelligibility(heard, limits)
     (utterance,) = report.utterances  # the 24 sentences are judged as one
-    out = console()
+    out = console(json=json)
     out.print(_table(utterance.outputs or {}))
     for verdict in utterance.verdicts:
         out.print(f"{verdict}: {verdict.status}", highlight=False, soft_wrap=True)
-    write_json(json_file, report.to_json() | {"heard": [asdict(h) for h in heard]})
+    write_json(json_file, report.to_json() | {"heard": [asdict(h) for h in heard]}, json)
     report.require()
 
 

@@ -9,10 +9,11 @@ import typer
 
 from kokoro_tvm.cli._output import (
     JsonFileOption,
+    JsonOption,
     RootOption,
     check_file,
     console,
-    progress,
+    note,
     table,
     write_json,
 )
@@ -53,6 +54,7 @@ def lengths(
     ] = "1-130",
     edges: Annotated[bool, typer.Option(help="Also try the lengths at the edges of every bucket.")] = True,
     utterance: UtteranceOption = None,
+    json: JsonOption = False,
     json_file: JsonFileOption = None,
     threads: ThreadsOption = None,
     root: RootOption = Path(),
@@ -69,7 +71,7 @@ def lengths(
     check_file(json_file)
     spans = {"tokens": parse_lengths(tokens, "--tokens"), "frames": parse_lengths(frames, "--frames")}
     names = parse_components(component)
-    lab = Lab.open(bundle, root, threads, progress)
+    lab = Lab.open(bundle, root, threads, note)
     reference = lab.reference(utterance)
     truth, pytorch = lab.stock(TRUTH), lab.stock(DYNAMIC)
     rows: list[LengthSample] = []
@@ -77,20 +79,20 @@ def lengths(
     for name in names:
         axis = COMPONENT_AXES[name]
         fitting = [n for n in spans[axis] if n <= lab.tvm.buckets(name)[-1]]
-        progress(f"{name}: {len(fitting)} lengths in {axis}")
+        note(f"{name}: {len(fitting)} lengths in {axis}")
         rows += measure_lengths(lab.tvm, truth, pytorch, reference, name, fitting, lab.recipe.gates)
         if edges:
-            progress(f"{name}: edges of {', '.join(map(str, lab.tvm.buckets(name)))}")
+            note(f"{name}: edges of {', '.join(map(str, lab.tvm.buckets(name)))}")
             results += check_edges(lab.tvm.session, reference, name)
     report = LengthsReport(str(bundle), lab.tvm.policy, lab.recipe.gates.enforce, tuple(rows), tuple(results))
-    out = console()
+    out = console(json=json)
     if rows:
         out.print(_table(rows, report.enforce), "")
     if results:
         out.print(_edges_table(results), "")
     for line in report.missed or ["Every length meets its gates."]:
         out.print(line, highlight=False, soft_wrap=True)
-    write_json(json_file, report.to_json())
+    write_json(json_file, report.to_json(), json)
     report.require()
 
 

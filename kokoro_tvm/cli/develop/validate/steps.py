@@ -9,10 +9,11 @@ import typer
 
 from kokoro_tvm.cli._output import (
     JsonFileOption,
+    JsonOption,
     RootOption,
     check_file,
     console,
-    progress,
+    note,
     table,
     write_json,
 )
@@ -54,6 +55,7 @@ def steps(
             help="Write the steps (safetensors) and audio (32-bit float WAV) of every regime to this folder.",
         ),
     ] = None,
+    json: JsonOption = False,
     json_file: JsonFileOption = None,
     threads: ThreadsOption = None,
     root: RootOption = Path(),
@@ -72,10 +74,10 @@ def steps(
         phonemes = HELLO
     with noted():
         utterance = build_utterance(phonemes, text, voice, speed, seed, read_bundle(bundle))
-    lab = Lab.open(bundle, root, threads, progress)
+    lab = Lab.open(bundle, root, threads, note)
     regimes = compute_regimes(lab, utterance, given_durations)
     report = compare_regimes(lab, utterance, regimes)
-    out = console()
+    out = console(json=json)
     for pair in report.pairs:
         out.print(_table(pair), "")
     for line in report.missed or ["Every judged step meets its gate."]:
@@ -83,7 +85,7 @@ def steps(
     if save_dir is not None:
         for path in save_regimes(regimes, save_dir, lab.bundle.sample_rate):
             out.print(f"{path}", highlight=False, soft_wrap=True)
-    write_json(json_file, report.to_json())
+    write_json(json_file, report.to_json(), json)
     report.require()
 
 

@@ -9,10 +9,11 @@ import typer
 
 from kokoro_tvm.cli._output import (
     JsonFileOption,
+    JsonOption,
     RootOption,
     check_file,
     console,
-    progress,
+    note,
     table,
     write_json,
 )
@@ -46,6 +47,7 @@ def tails(
         ),
     ] = 50,
     utterance: UtteranceOption = None,
+    json: JsonOption = False,
     json_file: JsonFileOption = None,
     threads: ThreadsOption = None,
     root: RootOption = Path(),
@@ -61,7 +63,7 @@ def tails(
     check_file(json_file)
     names = parse_components(component)
     chosen = parse_lengths(buckets, "--buckets") if buckets else ()
-    lab = Lab.open(bundle, root, threads, progress)
+    lab = Lab.open(bundle, root, threads, note)
     if lab.bundle.length != "masked":
         raise InputError(
             f"{bundle} has {lab.bundle.length} lengths, but only masked lengths ignore values behind the "
@@ -73,7 +75,7 @@ def tails(
         for bucket in lab.tvm.buckets(name):
             if chosen and bucket not in chosen:
                 continue
-            progress(f"{name}-{bucket}: {count} tails")
+            note(f"{name}-{bucket}: {count} tails")
             for length in choose_lengths(bucket):
                 trials.append(try_tails(lab.tvm, reference, name, bucket, length, count))
     if not trials:
@@ -86,6 +88,6 @@ def tails(
         tail = "zeros" if trial.silent else "not zeros"
         cells = (trial.bucket, trial.length, trial.tails, trial.equal)
         rows.add_row(trial.component, *map(str, cells), tail, verdict)
-    console().print(rows, "")
-    write_json(json_file, report.to_json())
+    console(json=json).print(rows, "")
+    write_json(json_file, report.to_json(), json)
     report.require()

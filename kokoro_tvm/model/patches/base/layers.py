@@ -6,8 +6,6 @@ from torch import Tensor, nn
 
 from kokoro_tvm import kernels as ops
 
-__all__ = ["apply_conv1d", "compute_adain"]
-
 
 def compute_adain(adain: nn.Module, x: Tensor, style: Tensor, length: Tensor | None) -> Tensor:
     """Compute (mean, scale, shift), (3, C), of a stock `AdaIN1d` for x (1, T, C) and style (1, S)."""

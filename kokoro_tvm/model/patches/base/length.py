@@ -5,8 +5,6 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-__all__ = ["mask_invalid", "scale_length"]
-
 
 def scale_length(length: Tensor | None, factor: int, plus: int = 0) -> Tensor | None:
     """Return `length * factor + plus` on an axis that is `factor` times longer; None stays None."""

@@ -1,5 +1,6 @@
 #include "dictionary.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "inflate.h"
@@ -7,7 +8,7 @@
 enum { SEPARATOR_END, SEPARATOR_NAME, SEPARATOR_TEXT, SEPARATORS };
 enum { PACKED, PLAIN, FIRST, COLUMNS }; /* columns of the index */
 
-/* An unpacked block: words, then as many values. */
+/* An unpacked block: words, then as many values. Its bytes follow. */
 typedef struct plain {
   const uint8_t *start, *end;
   size_t words;
@@ -19,6 +20,26 @@ static size_t number(const uint8_t *at) {
 
 static size_t cell(const dictionary *from, size_t block, int column) {
   return number(from->index + 4 * (COLUMNS * block + (size_t)column));
+}
+
+/* The unpacked blocks of a dictionary. Calls of several threads add to them. */
+typedef struct cache {
+  size_t count;
+  struct plain *blocks[];
+} cache;
+
+static void release_cache(void *memory) {
+  cache *blocks = memory;
+  for (size_t i = 0; i < blocks->count; ++i) free(blocks->blocks[i]);
+  free(blocks);
+}
+
+static cache *open_cache(scope *s, size_t count) {
+  cache *result = calloc(1, sizeof *result + count * sizeof *result->blocks);
+  if (!result) fail_memory(s);
+  result->count = count;
+  give(s, s->kept, release_cache, result);
+  return result;
 }
 
 dictionary open_dictionary(scope *s, const tensors *file, const char *name) {
@@ -50,12 +71,11 @@ dictionary open_dictionary(scope *s, const tensors *file, const char *name) {
            cell(&result, i, PLAIN) < cell(&result, i + 1, PLAIN) &&
            cell(&result, i + 1, PLAIN) - cell(&result, i, PLAIN) <= DICTIONARY_BLOCK;
   if (!good) fail(s, FAILURE_BUNDLE, "The dictionary `%s` of the front end is damaged. Build the bundle again.", name);
+  result.cache = open_cache(s, result.blocks);
   return result;
 }
 
-opened use_dictionary(work *w, const dictionary *from) {
-  return (opened){w, from, room(w, from->blocks + 1, sizeof(plain))};
-}
+opened use_dictionary(work *w, const dictionary *from) { return (opened){w, from}; }
 
 static NORETURN void damaged(work *w) {
   fail(w->s, FAILURE_BUNDLE, "A dictionary of the front end is damaged. Build the bundle again.");
@@ -85,20 +105,33 @@ static const uint8_t *skip_part(const uint8_t *at) {
   return at + 1;
 }
 
-static const plain *unpacked(opened *in, size_t block) {
-  plain *result = &in->plain[block];
-  if (!result->start) {
-    const dictionary *from = in->from;
-    size_t start = cell(from, block, PACKED), end = cell(from, block + 1, PACKED), parts = 0;
-    size_t size = cell(from, block + 1, PLAIN) - cell(from, block, PLAIN);
-    uint8_t *bytes = room(in->w, size, 1);
-    if (inflate(from->stream + start, end - start, bytes, size) != size || bytes[size - 1] != SEPARATOR_END)
-      damaged(in->w);
-    for (size_t i = 0; i < size; ++i) parts += bytes[i] == SEPARATOR_END;
-    if (parts % 2 || (*bytes == SEPARATOR_END)) damaged(in->w);
-    *result = (plain){bytes, bytes + size, parts / 2};
+/* Unpack a block to memory of its own; return NULL if it is damaged. */
+static plain *unpack_block(scope *s, const dictionary *from, size_t block) {
+  size_t start = cell(from, block, PACKED), end = cell(from, block + 1, PACKED), parts = 0;
+  size_t size = cell(from, block + 1, PLAIN) - cell(from, block, PLAIN);
+  plain *result = malloc(sizeof *result + size);
+  if (!result) fail_memory(s);
+  uint8_t *bytes = (uint8_t *)(result + 1);
+  int good = inflate(from->stream + start, end - start, bytes, size) == size && bytes[size - 1] == SEPARATOR_END;
+  for (size_t i = 0; good && i < size; ++i) parts += bytes[i] == SEPARATOR_END;
+  if (!good || parts % 2 || *bytes == SEPARATOR_END) {
+    free(result);
+    return NULL;
   }
+  *result = (plain){bytes, bytes + size, parts / 2};
   return result;
+}
+
+/* Return a block, unpacked at its first use. */
+static const plain *unpacked(opened *in, size_t block) {
+  struct plain **at = &in->from->cache->blocks[block];
+  plain *result = __atomic_load_n(at, __ATOMIC_ACQUIRE), *other = NULL;
+  if (result) return result;
+  result = unpack_block(in->w->s, in->from, block);
+  if (!result) damaged(in->w);
+  if (__atomic_compare_exchange_n(at, &other, result, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) return result;
+  free(result); /* another thread was faster */
+  return other;
 }
 
 entry find_entry(opened *in, string word) {

@@ -11,19 +11,19 @@ typedef struct dictionary {
   int chars;
   size_t blocks;
   const uint8_t *index, *words, *stream;
+  struct cache *cache; /* unpacked blocks, which stay for later calls */
 } dictionary;
 
-/* Check the index, but not the packed blocks. Fails with FAILURE_BUNDLE if the tensor is missing or damaged. */
+/* Check the index, but not the packed blocks. Unpacked blocks are released with `s->kept`. Fails with FAILURE_BUNDLE if the tensor is missing or damaged. */
 dictionary open_dictionary(scope *s, const tensors *file, const char *name);
 
 /* Return the bytes of the longest word. Fails with FAILURE_BUNDLE if a block is damaged. */
 size_t longest_word(scope *s, const dictionary *from);
 
-/* A dictionary with the blocks that a call has unpacked. */
+/* A dictionary with the memory of a call. */
 typedef struct opened {
   work *w;
   const dictionary *from;
-  struct plain *plain; /* blocks, empty until their first use */
 } opened;
 
 /* The value of a word. at: NULL if the word is missing. */

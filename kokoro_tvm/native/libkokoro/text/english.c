@@ -4,14 +4,15 @@
 #include "parts.h"
 #include "tagger.h"
 
-enum { FORMAT = 5, LONGEST = 20 }; /* LONGEST: parts of a word that are looked up together */
+enum { FORMAT = 6, LONGEST = 20 }; /* LONGEST: parts of a word that are looked up together */
 
 struct english {
   int british, has_homographs;
   tokenizer tokenizer;
   tagger tagger;
   homographs homographs;
-  dictionary gold, silver, letters;
+  dictionary gold, silver, names;
+  joint_ngrams letters;
 };
 
 /* State of one text. word: allocator of the current word. */
@@ -36,7 +37,8 @@ english *open_english(scope *s, const tensors *file, int british) {
   result->has_homographs = open_homographs(s, file, british, result->tagger.channels, &result->homographs);
   result->gold = open_dictionary(s, file, british ? "lexicon.gb.gold" : "lexicon.us.gold");
   result->silver = open_dictionary(s, file, british ? "lexicon.gb.silver" : "lexicon.us.silver");
-  result->letters = open_dictionary(s, file, british ? "letters.gb" : "letters.us");
+  result->names = open_dictionary(s, file, british ? "lexicon.gb.names" : "lexicon.us.names");
+  result->letters = open_joint_ngrams(s, file, british ? "letters.gb" : "letters.us");
   return result;
 }
 
@@ -216,11 +218,34 @@ static context before(context after, string phonemes, const part *p) {
   return result;
 }
 
+/* Return a word with at most `most` equal letters in a row. */
+static string shorten_runs(work *w, string text, size_t most) {
+  builder result = {0};
+  for (size_t i = 0, run = 0; i < text.size; ++i) {
+    run = i && text.at[i] == text.at[i - 1] ? run + 1 : 1;
+    if (run <= most) put_char(w, &result, text.at[i]);
+  }
+  return BUILT(result);
+}
+
+/* Return phonemes of a word that is stretched in writing ("waaay"), or NONE. */
+static string look_up_stretched(call *c, const part *p, context after) {
+  string result = NONE;
+  if (shorten_runs(&c->word, p->text, 2).size == p->text.size) return NONE;
+  for (size_t most = 2; most && IS_NONE(result); --most) {
+    part shorter = *p;
+    shorter.text = shorten_runs(&c->word, p->text, most);
+    result = look_up(c, &shorter, after);
+  }
+  return result;
+}
+
 /* Read a word of one part and return the context before it. */
 static context read_part(call *c, part *p, context after) {
   if (IS_NONE(p->phonemes)) {
     int origin = FROM_LEXICON;
     string result = look_up(c, p, after);
+    if (IS_NONE(result) && all_alpha(p->text)) result = look_up_stretched(c, p, after);
     if (IS_NONE(result)) result = guess(&c->word, &c->lexicon, p->text, &origin);
     if (!IS_NONE(result)) settle_part(p, keep_phonemes(c, result), origin);
   }
@@ -284,13 +309,23 @@ static string replace_symbols(work *w, string phonemes) {
   return BUILT(result);
 }
 
+const string *find_tags(work *w, const english *e, string text) {
+  string *result = room(w, text.size + 1, sizeof *result);
+  opened exceptions = use_dictionary(w, &e->tokenizer.exceptions);
+  opened norms = use_dictionary(w, &e->tagger.norms), symbols = use_dictionary(w, &e->tagger.symbols);
+  pieces all = split(w, &e->tokenizer, &exceptions, text);
+  const string *tags = tag_pieces(w, &e->tagger, &norms, &symbols, &all).tags;
+  for (size_t i = 0; i < all.count; ++i) result[all.all[i].start] = tags[i];
+  return result;
+}
+
 tokens read_english(work *w, const english *e, const source *from) {
   static const int32_t space[] = {' '};
   size_t lead = 0;
   while (lead < from->text.size && is_space(from->text.at[lead])) ++lead;
   call c = {.w = w, .word = temporary_memory(w), .of = e};
-  c.lexicon = (lexicon){use_dictionary(w, &e->gold), use_dictionary(w, &e->silver), use_dictionary(w, &e->letters),
-                        e->british};
+  c.lexicon = (lexicon){use_dictionary(w, &e->gold), use_dictionary(w, &e->silver), use_dictionary(w, &e->names),
+                        &e->letters, e->british};
   c.exceptions = use_dictionary(w, &e->tokenizer.exceptions);
   c.norms = use_dictionary(w, &e->tagger.norms);
   c.symbols = use_dictionary(w, &e->tagger.symbols);

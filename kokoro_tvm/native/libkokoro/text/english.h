@@ -10,6 +10,9 @@ typedef struct english english; /* read-only after opening, so threads may share
  * for another layout. */
 english *open_english(scope *s, const tensors *file, int british);
 
+/* Return the part of speech of each word of a text as it is written, by the place of its first character. */
+const string *find_tags(work *w, const english *e, string text);
+
 /* Return words and marks in order with their places in the source (English.convert). FROM_NOTHING: no phonemes. */
 tokens read_english(work *w, const english *e, const source *text);
 

@@ -102,7 +102,7 @@ const reader *open_reader(scope *s, const tensors *file, char letter, const read
 }
 
 normalized normalize(work *w, source from, const reader *r, notes *notices) {
-  edits (*const steps[])(work *, string) = {tags, entities, marks, composed_letters, apostrophes, dashes, emoji_names};
+  edits (*const steps[])(work *, string) = {tags, entities, marks, composed_letters, expanded_letters, apostrophes, dashes, emoji_names};
   notes words = {0};
   size_t count = sizeof steps / sizeof *steps - !r->english; /* the last step is English: names of emoji */
   for (size_t i = 0; i < count; ++i) {
@@ -112,7 +112,7 @@ normalized normalize(work *w, source from, const reader *r, notes *notices) {
   normalized result = {from, from};
   if (r->forms) {
     changes changed = {0};
-    edits part = scan_forms(w, r->forms, &from, &changed);
+    edits part = scan_forms(w, r->forms, r->english, &from, &changed);
     result.source = apply_edits(w, from, &part);
     for (size_t i = 0; i < changed.count; ++i) {
       builder element = {0};

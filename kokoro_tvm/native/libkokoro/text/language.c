@@ -88,6 +88,7 @@ void add_char(charset *to, int32_t c) {
 static rule read_rule(scope *s, work *w, const json *from) {
   const json *kind = find(s, from, "begins", TEXT), *where = find(s, from, "where", TEXT), *needs = find(s, from, "needs", LIST);
   rule result = {.say = decode_utf8(w, get_text(s, from, "say")), .first = optional(s, w, from, "first")};
+  result.kind = format(s, s->kept, "%s", get_text(s, from, "kind"));
   result.begins = format(s, s->kept, "%s", kind ? kind->text : "");
   result.where = !where || strcmp(where->text, "word") == 0 ? AT_WORD : strcmp(where->text, "loose") == 0 ? LOOSE : INSIDE;
   result.types = read_pairs(w, get(s, from, "types", OBJECT));
@@ -100,14 +101,32 @@ static rule read_rule(scope *s, work *w, const json *from) {
   return result;
 }
 
-/* Read the rules with their compiled expressions, without those of other variants. */
-static void read_rules(scope *s, work *w, const tensors *file, const char *name, char code, const json *rules, language *l) {
+static doubt read_doubt(scope *s, work *w, const json *from) {
+  const json *next = find(s, from, "next", LIST), *cost = get(s, from, "cost", WHOLE);
+  doubt result = {.kind = format(s, s->kept, "%s", get_text(s, from, "kind")), .cost = (int)cost->whole};
+  string *tags = room(w, next ? (size_t)next->count : 0, sizeof *tags);
+  for (const json *element = next ? next->first : NULL; element; element = element->next)
+    tags[result.next_count++] = decode_utf8(w, element->text);
+  result.next = tags;
+  return result;
+}
+
+static int is_doubted(const language *l, const char *kind) {
+  for (size_t i = 0; i < l->doubt_count; ++i)
+    if (strcmp(l->doubts[i].kind, kind) == 0) return 1;
+  return 0;
+}
+
+/* Read the rules and doubts with their compiled expressions, without rules of other variants. */
+static void read_rules(scope *s, work *w, const tensors *file, const char *name, char code, const json *data, language *l) {
+  const json *rules = get(s, data, "rules", LIST), *doubts = find(s, data, "doubts", LIST);
+  int64_t doubt_count = doubts ? doubts->count : 0;
 #define PART(part) format(s, &s->scratch, "text.%s." part, name)
   const tensor *packed = get_tensor(s, file, PART("code"), "U8", 1), *sizes = get_tensor(s, file, PART("sizes"), "I32", 1);
   const tensor *groups = get_tensor(s, file, PART("groups"), "U8", 1);
   const int32_t *size = sizes->data;
   int64_t count = sizes->elements == 3 ? (int64_t)size[0] + size[1] + size[2] : 0;
-  if (!count || count > MOST_BYTES || size[2] != 2 + 3 * rules->count || rules->count >= NO_RULE)
+  if (!count || count > MOST_BYTES || size[2] != 2 + 3 * rules->count + 4 * doubt_count || rules->count >= NO_RULE)
     fail(s, FAILURE_BUNDLE, "The bundle's rules of %s are damaged. Build the bundle again.", name);
   int32_t *codes = room(w, (size_t)count, sizeof *codes), *sets = codes + size[0], *place = sets + size[1];
   unpack(s, packed, codes, (size_t)count * sizeof *codes);
@@ -131,6 +150,16 @@ static void read_rules(scope *s, work *w, const tensors *file, const char *name,
     }
     line = behind < end ? behind + 1 : end;
   }
+  l->doubts = room(w, (size_t)doubt_count, sizeof *l->doubts);
+  for (const json *element = doubts ? doubts->first : NULL; element; element = element->next, place += 4) {
+    doubt *to = &l->doubts[l->doubt_count++];
+    *to = read_doubt(s, w, element);
+    to->after = COMPILED(place);
+    to->before = COMPILED(place + 1);
+    to->near = COMPILED(place + 2);
+    to->unless = COMPILED(place + 3);
+  }
+  for (size_t i = 0; i < l->rule_count; ++i) l->rules[i].doubted = is_doubted(l, l->rules[i].kind);
 }
 
 char kind_of(int32_t c) {
@@ -188,18 +217,21 @@ const language *open_language(scope *s, const tensors *file, const char *name, c
   l->names = read_pairs(&w, get(s, spellout, "names", OBJECT));
   l->sets = room(&w, (size_t)sets->count, sizeof *l->sets);
   for (const json *element = sets->first; element; element = element->next) l->sets[l->set_count++] = read_set(&w, element);
-  read_rules(s, &w, file, name, code, get(s, data, "rules", LIST), l);
+  read_rules(s, &w, file, name, code, data, l);
   index_rules(&w, l);
   read_numbers(s, &w, get(s, data, "numbers", OBJECT), l);
   return l;
 }
 
-int match_rule(work *w, const rule *r, string text, size_t place, match *result) {
+int stands_before(work *w, const pattern *p, string text, size_t place) {
   match ignored;
+  return search(w, p, slice(text, place > BEFORE ? place - BEFORE : 0, place), 0, &ignored);
+}
+
+int match_rule(work *w, const rule *r, string text, size_t place, match *result) {
   if (!match_at(w, &r->pattern, text, place, result) || result->end == place) return 0;
-  string before = slice(text, place > BEFORE ? place - BEFORE : 0, place);
-  if (r->after.code && !search(w, &r->after, before, 0, &ignored)) return 0;
-  return !r->not_after.code || !search(w, &r->not_after, before, 0, &ignored);
+  if (r->after.code && !stands_before(w, &r->after, text, place)) return 0;
+  return !r->not_after.code || !stands_before(w, &r->not_after, text, place);
 }
 
 static const string *set_named(work *w, const language *l, const char *name, string gender) {

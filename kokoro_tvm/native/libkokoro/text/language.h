@@ -39,12 +39,22 @@ typedef struct rule {
   const char *kind, *begins;
   enum { AT_WORD, LOOSE, INSIDE } where;
   pattern pattern, after, not_after; /* code: NULL if there is none */
+  int doubted; /* whether the language has doubts about forms of this kind */
   const charset *needs; /* a text with the form has a character of each */
   size_t need_count;
   const string *groups; /* names from number 1 on */
   size_t group_count;
   pairs types; /* group -> type */
 } rule;
+
+/* Context that speaks against a kind of form. */
+typedef struct doubt {
+  const char *kind;
+  int cost;
+  pattern after, before, near, unless; /* code: NULL if there is none */
+  const string *next;          /* parts of speech of the next word */
+  size_t next_count;
+} doubt;
 
 typedef struct spelling { /* of numbers from `least` on */
   string least, divisor, text; /* digits */
@@ -60,8 +70,9 @@ enum { POINTED = 128, BEGINNINGS, NO_RULE = 0xFFFF }; /* POINTED: a point before
 typedef struct language {
   items *lists;
   rule *rules;
+  doubt *doubts;
   spellings *sets;
-  size_t list_count, rule_count, set_count;
+  size_t list_count, rule_count, doubt_count, set_count;
   pairs says, signs, replacements, names; /* says: type -> verb; names: verb -> set */
   pattern letters, singular;
   string joint, point, figures[10];
@@ -85,6 +96,8 @@ char kind_of(int32_t c);
 int may_begin_with(const rule *r, int32_t c, char kind, int pointed);
 /* Match a rule at a place of a text; `found` gets its groups. */
 int match_rule(work *w, const rule *r, string text, size_t place, match *result);
+/* Return whether the characters before a place end with a pattern. */
+int stands_before(work *w, const pattern *p, string text, size_t place);
 
 /* Return a number in words, with the verb `name` of the language; digit by digit if it has no words for it. */
 string in_words(work *w, const language *l, string figures, const char *name, string gender);

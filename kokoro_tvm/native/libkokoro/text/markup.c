@@ -150,6 +150,14 @@ edits composed_letters(work *w, string text) {
   return result;
 }
 
+edits expanded_letters(work *w, string text) {
+  edits result = {0};
+  if (all_ascii(text)) return result;
+  for (match candidate = FIRST_MATCH; next_match(w, &PATTERNS[CHARACTERS_JOINED], text, &candidate);)
+    replace(w, &result, text, &candidate, nfkc(w, slice(text, candidate.start, candidate.end)));
+  return result;
+}
+
 static edits constant(work *w, string text, int expression, const char *words) {
   edits result = {0};
   for (match candidate = FIRST_MATCH; next_match(w, &PATTERNS[expression], text, &candidate);)

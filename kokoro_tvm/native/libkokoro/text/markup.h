@@ -9,6 +9,7 @@ edits tags(work *w, string text);
 edits entities(work *w, string text);
 edits marks(work *w, string text);
 edits composed_letters(work *w, string text);
+edits expanded_letters(work *w, string text);
 edits apostrophes(work *w, string text);
 edits dashes(work *w, string text);
 edits emoji_names(work *w, string text);

@@ -7,15 +7,26 @@
 
 enum { DEEPEST = 3, TAKEN = 0xE000 }; /* DEEPEST: nesting of parts that are read again; TAKEN: placeholder of a link's text */
 
+/* A form that may begin at a place. r: NULL for the text as it is written. */
+typedef struct proposal {
+  size_t end;
+  const rule *r;
+  int cost;
+} proposal;
+typedef LIST(proposal) proposals;
+
 /* State of a scan and its results. */
 typedef struct scan {
   work *w;
   const language *l;
+  const english *e; /* for parts of speech, or NULL */
   string text;
   charset chars;
   edits made;
   changes *changed;
   int depth;
+  const string *tags;                       /* by the place of a word's first character; NULL until they are needed */
+  enum { UNSEEN, ABSENT, PRESENT } *topics; /* of each doubt, whether the text has its topic */
 } scan;
 
 static void run(scan *s);
@@ -65,6 +76,7 @@ static edits add_spaces(work *w, const language *l, const edits *part, string te
 
 static scan scan_of(const scan *outer, string text, int depth) {
   scan result = {.w = outer->w, .l = outer->l, .text = text, .changed = outer->changed, .depth = depth};
+  result.topics = room(outer->w, outer->l->doubt_count, sizeof *result.topics);
   for (size_t i = 0; i < text.size; ++i) add_char(&result.chars, text.at[i]);
   return result;
 }
@@ -102,8 +114,49 @@ static int match_form(scan *s, const rule *r, size_t place, match *result) {
   return 1;
 }
 
-/* Read the form at a place by the first matching rule; 0 if there is none. */
-static int find_form(scan *s, size_t place, char kind) {
+/* Return whether the paragraph has what a doubt wants near and not what it excludes. */
+static int has_topic(scan *s, size_t number) {
+  const doubt *d = &s->l->doubts[number];
+  match ignored;
+  if (s->topics[number] == UNSEEN) {
+    int holds = !d->near.code || search(s->w, &d->near, s->text, 0, &ignored);
+    holds = holds && (!d->unless.code || !search(s->w, &d->unless, s->text, 0, &ignored));
+    s->topics[number] = holds ? PRESENT : ABSENT;
+  }
+  return s->topics[number] == PRESENT;
+}
+
+/* Return the part of speech of the word at a place or behind the space there. */
+static string next_tag(scan *s, size_t place) {
+  if (!s->e) return NONE;
+  if (!s->tags) s->tags = find_tags(s->w, s->e, s->text);
+  place += place < s->text.size && s->text.at[place] == ' ';
+  return place < s->text.size ? s->tags[place] : NONE;
+}
+
+static int has_next_tag(scan *s, const doubt *d, size_t place) {
+  for (size_t i = 0; i < d->next_count; ++i)
+    if (is_same(next_tag(s, place), d->next[i])) return 1;
+  return 0;
+}
+
+/* Return what speaks against a form of a rule. */
+static int cost_of(scan *s, const rule *r, size_t start, size_t end) {
+  int cost = 0;
+  match ignored;
+  for (size_t i = 0; r->doubted && i < s->l->doubt_count; ++i) {
+    const doubt *d = &s->l->doubts[i];
+    if (strcmp(d->kind, r->kind) != 0) continue;
+    if (d->after.code && !stands_before(s->w, &d->after, s->text, start)) continue;
+    if (d->before.code && !match_at(s->w, &d->before, s->text, end, &ignored)) continue;
+    if (!has_topic(s, i)) continue;
+    if (!d->next_count || has_next_tag(s, d, end)) cost += d->cost;
+  }
+  return cost;
+}
+
+/* Add the forms that may begin at a place, up to the first one without a doubt; return whether there is such a one. */
+static int propose_forms(scan *s, size_t place, char kind, proposals *to) {
   string text = s->text;
   int32_t before = place ? text.at[place - 1] : 0;
   int inside = s->l->joint.size && kind != 's' && place && kind_of(before) != 's';
@@ -118,15 +171,21 @@ static int find_form(scan *s, size_t place, char kind) {
     if (!next && !may_begin_with(r, text.at[place], kind, 0)) continue;
     if (inside != (r->where == INSIDE) || (joined && r->where == AT_WORD) || !may_fit(s, r)) continue;
     if (!match_form(s, r, place, &result)) continue;
-    form f = {s->w, s->l, r, text, &result, read_part, s};
-    PUSH(s->w, s->made, (edit){place, result.end, say_form(&f)});
-    return 1;
+    int cost = cost_of(s, r, place, result.end);
+    PUSH(s->w, *to, (proposal){result.end, r, cost});
+    if (!cost) return 1;
   }
 }
 
 static size_t end_of(scan *s, int expression, size_t place) {
   match result;
   return match_at(s->w, &PATTERNS[expression], s->text, place, &result) && result.end > place ? result.end : place + 1;
+}
+
+/* Return the end of the word, the digits or the sign at a place. */
+static size_t end_of_text(scan *s, size_t place, char kind) {
+  if (kind == 'd') return end_of(s, SCANNER_FIGURES, place);
+  return kind == 'l' && s->l->joint.size ? end_of(s, SCANNER_WORD, place) : place + 1;
 }
 
 static int in_letters_of(const scan *s, string word) {
@@ -159,15 +218,13 @@ static int any_alpha(string text) {
   return 0;
 }
 
-/* Read an unchanged word as far as its letters belong to the language; return its end. */
-static size_t read_word(scan *s, size_t place) {
-  size_t end = s->l->joint.size ? end_of(s, SCANNER_WORD, place) : place + 1;
+/* Read an unchanged word as far as its letters belong to the language. */
+static void read_word(scan *s, size_t place, size_t end) {
   string word = slice(s->text, place, end), said = with_own_letters(s, word);
-  if (is_same(said, word)) return end;
+  if (is_same(said, word)) return;
   if (!any_alpha(said)) said = NONE;
   PUSH(s->w, s->made, (edit){place, end, said});
   if (said.size) PUSH(s->w, *s->changed, (pair){word, said});
-  return end;
 }
 
 static void read_sign(scan *s, size_t place) {
@@ -185,25 +242,52 @@ static void read_sign(scan *s, size_t place) {
   PUSH(s->w, s->made, (edit){place, place + 1, said});
 }
 
+/* Read a word, digits or a sign by itself. */
+static void keep(scan *s, size_t place, size_t end) {
+  int32_t c = s->text.at[place];
+  char kind = kind_of(c);
+  if (kind == 'l') read_word(s, place, end);
+  else if (kind == 'd') PUSH(s->w, s->made, (edit){place, end, in_figures(s->w, s->l, slice(s->text, place, end))});
+  else if (c != ' ' && c != TAKEN) read_sign(s, place);
+}
+
+/* Propose forms wherever a path may lead, and read the cheapest path; of equal ones, that with the earlier rules. */
 static void run(scan *s) {
-  for (size_t place = 0; place < s->text.size;) {
+  size_t size = s->text.size;
+  proposals all = {0};
+  size_t *first = room(s->w, size + 1, sizeof *first), *best = room(s->w, size + 1, sizeof *best);
+  int *least = room(s->w, size + 1, sizeof *least); /* cost from a place to the end */
+  char *reached = room(s->w, size + 1, 1);
+  reached[0] = 1;
+  for (size_t place = 0; place < size; ++place) {
     int32_t c = s->text.at[place];
-    if (c == ' ' || c == TAKEN) {
-      ++place;
-      continue;
-    }
+    first[place] = all.count;
+    if (!reached[place]) continue;
     char kind = kind_of(c);
-    if (s->depth < DEEPEST && find_form(s, place, kind)) {
-      place = s->made.all[s->made.count - 1].end;
-    } else if (kind == 'l') {
-      place = read_word(s, place);
-    } else if (kind == 'd') {
-      size_t end = end_of(s, SCANNER_FIGURES, place);
-      PUSH(s->w, s->made, (edit){place, end, in_figures(s->w, s->l, slice(s->text, place, end))});
-      place = end;
-    } else {
-      read_sign(s, place++);
+    int certain = c != ' ' && c != TAKEN && s->depth < DEEPEST && propose_forms(s, place, kind, &all);
+    /* To keep what a rule proposes as it is written costs as much as a small doubt. */
+    proposal written = {c == ' ' || c == TAKEN ? place + 1 : end_of_text(s, place, kind), NULL, all.count > first[place]};
+    if (!certain) PUSH(s->w, all, written);
+    for (size_t i = first[place]; i < all.count; ++i) reached[all.all[i].end] = 1;
+  }
+  first[size] = all.count;
+  for (size_t place = size; place--;) {
+    for (size_t i = first[place]; i < first[place + 1]; ++i) {
+      int cost = all.all[i].cost + least[all.all[i].end];
+      if (i == first[place] || cost < least[place]) least[place] = cost, best[place] = i;
     }
+  }
+  for (size_t place = 0; place < size;) {
+    const proposal *p = &all.all[best[place]];
+    if (p->r) {
+      match result;
+      match_form(s, p->r, place, &result);
+      form f = {s->w, s->l, p->r, s->text, &result, read_part, s};
+      PUSH(s->w, s->made, (edit){place, p->end, say_form(&f)});
+    } else {
+      keep(s, place, p->end);
+    }
+    place = p->end;
   }
 }
 
@@ -235,10 +319,11 @@ static int by_start(const void *a, const void *b) { /* no two begin at one place
   return first->start < second->start ? -1 : first->start > second->start;
 }
 
-edits scan_forms(work *w, const language *l, const source *from, changes *changed) {
+edits scan_forms(work *w, const language *l, const english *e, const source *from, changes *changed) {
   scan outer = {.w = w, .l = l, .changed = changed};
   edits numbers = {0};
   scan s = scan_of(&outer, without_links(w, l, fold(w, from->text), &from->links, &numbers), 0);
+  s.e = e;
   run(&s);
   for (size_t i = 0; i < numbers.count; ++i) PUSH(w, s.made, numbers.all[i]);
   if (numbers.count) qsort(s.made.all, s.made.count, sizeof *s.made.all, by_start);

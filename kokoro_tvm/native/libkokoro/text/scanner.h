@@ -2,14 +2,15 @@
 #ifndef KOKORO_SCANNER_H
 #define KOKORO_SCANNER_H
 
+#include "english.h"
 #include "language.h"
 
 /* Texts that are read differently than written, and how. */
 typedef LIST(pair) changes;
 
 /* Return edits of the written forms of a text, except where a link gives phonemes; `changed` gets words with replaced
- * letters. */
-edits scan_forms(work *w, const language *l, const source *from, changes *changed);
+ * letters. e: NULL for a language without parts of speech. */
+edits scan_forms(work *w, const language *l, const english *e, const source *from, changes *changed);
 
 /* templates.c: a form with its groups `found`. `read` reads a part by the rules. */
 typedef struct form {

@@ -131,7 +131,7 @@ static void write_text(work *w, builder *out, string text) {
 }
 
 static void write_token(work *w, builder *out, const token *t) {
-  static const char *const origins[] = {"", "lexicon", "letters", "spelled", "mark", "rules", "english", "given"};
+  static const char *const origins[] = {"", "lexicon", "names", "letters", "spelled", "mark", "rules", "english", "given"};
   string texts[] = {t->phonemes, t->space, t->tag, decode_utf8(w, origins[t->origin])};
   put_char(w, out, '[');
   write_text(w, out, t->text);

@@ -6,6 +6,7 @@ It reproduces misaki 0.9.4 (hexgrad, Apache-2.0) with spaCy's tagger, without ei
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -32,12 +33,13 @@ from kokoro_tvm.runtime.text.frontend.tokens import Token
 __all__ = ["EnglishFrontEnd", "FallbackReader", "Pronunciation"]
 
 Pronunciation = tuple[str, str]
-"""Phonemes, and their origin ("lexicon", "espeak", "letters", "spelled")."""
+"""Phonemes, and their origin ("lexicon", "names", "espeak", "letters", "spelled")."""
 FallbackReader = Callable[[str], "Pronunciation | None"]
 
 # The model's symbols for the tap of American "better" and for the glottal stop.
 _WRITTEN = str.maketrans({"ɾ": "T", "ʔ": "t"})
 _APOSTROPHES = str.maketrans({"‘": "'", "’": "'"})
+_RUN = re.compile(r"(.)\1\1+")  # of one letter in a stretched word
 # No lexicon has a word of more than 13 parts. Without a limit, the time for "a@a@a@..." is cubic.
 _MAX_PARTS = 20
 
@@ -52,6 +54,12 @@ class EnglishFrontEnd:
         self._homographs = Homographs(data.homographs) if data.homographs else None
         self._lexicon = Lexicon(data.gold, data.silver, british)
         self._guess = guess or (lambda word: None)
+
+    def find_tags(self, text: str) -> dict[int, str]:
+        """Return the part of speech of each word of a text as it is written, by its first character."""
+        pieces = list(self._tokenizer(text))
+        tags, _ = self._tagger(pieces)
+        return {piece.start: tag for piece, tag in zip(pieces, tags, strict=True)}
 
     def convert(self, source: SourceText) -> list[Token]:
         """Return the words and marks of a text in order, with places in its source.
@@ -116,7 +124,8 @@ class EnglishFrontEnd:
             return self._read_parts(word, context)
         (part,) = word
         if part.phonemes is None:
-            pronunciation = self._look_up(part, context) or self._guess(part.text)
+            pronunciation = self._look_up(part, context) or self._look_up_stretched(part, context)
+            pronunciation = pronunciation or self._guess(part.text)
             if pronunciation is not None:
                 part.set_phonemes(*pronunciation)
         if part.phonemes is None and part.text in PAUSE_MARKS:
@@ -164,6 +173,13 @@ class EnglishFrontEnd:
             return restress(restress(part.reading, stress), part.stress), "lexicon"
         phonemes = self._lexicon.read(spelled, part.tag, context, stress)
         return None if phonemes is None else (restress(phonemes, part.stress), "lexicon")
+
+    def _look_up_stretched(self, part: WordPart, context: FollowingSound) -> Pronunciation | None:
+        """Return the phonemes of a word that is stretched in writing ("waaay"), or None."""
+        if not part.text.isalpha() or _RUN.search(part.text) is None:
+            return None
+        shorter = (replace(part, text=_RUN.sub(letters, part.text)) for letters in (r"\1\1", r"\1"))
+        return next(filter(None, (self._look_up(word, context) for word in shorter)), None)
 
 
 def _cut_at_links(pieces: Iterable[RawToken], links: Sequence[Link]) -> Iterator[RawToken]:

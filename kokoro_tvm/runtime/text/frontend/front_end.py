@@ -14,12 +14,18 @@ from kokoro_tvm.runtime.bundle.files import OpenFile
 from kokoro_tvm.runtime.bundle.languages import KOKORO, SpokenLanguage, name_of
 from kokoro_tvm.runtime.bundle.manifest import Bundle
 from kokoro_tvm.runtime.forks import held_at_forks
-from kokoro_tvm.runtime.notices import listed
+from kokoro_tvm.runtime.notices import Notice, listed
 from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
 from kokoro_tvm.runtime.text.frontend.english import EnglishFrontEnd
 from kokoro_tvm.runtime.text.frontend.left_out import find_unspoken
 from kokoro_tvm.runtime.text.frontend.letters import UnknownWordReader
-from kokoro_tvm.runtime.text.frontend.normalization import FORM_KINDS, LANGUAGE_FILES, normalize
+from kokoro_tvm.runtime.text.frontend.normalization import (
+    FORM_KINDS,
+    LANGUAGE_FILES,
+    FormChoice,
+    NormalizedText,
+    normalize,
+)
 from kokoro_tvm.runtime.text.frontend.normalization.language import LanguageRules
 from kokoro_tvm.runtime.text.frontend.packages import ESPEAK
 from kokoro_tvm.runtime.text.frontend.paragraphs import split_paragraphs
@@ -117,12 +123,11 @@ class FrontEnd:
             InputError: There is no such language, or its G2P is not installed.
             BundleError: The bundle's data has another layout.
         """
-        parts = (self.lexicon.linked(part, code not in _UNSPACED) for part in split_paragraphs(source))
-        forms = self._written_forms(code)
-        normalized = [normalize(part, forms, code in _ENGLISH, self.unread) for part in parts]
-        sources = [part.source for part in normalized]
         language = self._languages.get(code) or KOKORO.get(code) or SpokenLanguage(code)
-        if self._file is None or code not in tuple(_ENGLISH) or language.espeak is not None:
+        english = self._english_of(code, language)
+        normalized = self._normalize(source, code, english)
+        sources = [part.source for part in normalized]
+        if english is None:
             from kokoro_tvm.runtime.text.frontend.languages import phonemize_sources
 
             sounds = None if language.espeak is not None else self._sound_rules(code)
@@ -130,7 +135,6 @@ class FrontEnd:
             utterances, latin_notices = self._read_latin_words(converted)
             notices += latin_notices
         else:
-            english = self._english_of(code, self._file)
             utterances = [tuple(english.convert(source)) for source in sources]
             notices = _list_guesses(
                 (token for tokens in utterances for token in tokens), self._unknown[code].has_espeak
@@ -144,8 +148,39 @@ class FrontEnd:
         if unspoken:
             name = self.language_name(code)
             scripts = describe_scripts("".join(unspoken))
-            notices.append(f"Left out, because {name} has no phonemes for it: {listed(unspoken)}{scripts}")
+            sentence = f"Left out, because {name} has no phonemes for it: {listed(unspoken)}{scripts}"
+            notices.append(Notice(sentence, unspoken))
         return FrontEndResult(tuple(map(Utterance, utterances)), tuple(dict.fromkeys(notices)))
+
+    def explain(self, source: SourceText, code: str) -> list[FormChoice]:
+        """Return what was proposed and chosen for the written forms of a text, in order.
+
+        Args:
+            source: The text.
+            code: Letter of the language, a key of LANGUAGES.
+
+        Raises:
+            BundleError: The bundle's data has another layout.
+        """
+        language = self._languages.get(code) or KOKORO.get(code) or SpokenLanguage(code)
+        parts = self._normalize(source, code, self._english_of(code, language))
+        return [choice for part in parts for choice in part.choices]
+
+    def _normalize(
+        self, source: SourceText, code: str, english: EnglishFrontEnd | None
+    ) -> list[NormalizedText]:
+        """Return the paragraphs of a text as they are read."""
+        forms = self._written_forms(code)
+        return [
+            normalize(
+                self.lexicon.linked(part, code not in _UNSPACED),
+                forms,
+                code in _ENGLISH,
+                self.unread,
+                english.find_tags if english else None,
+            )
+            for part in split_paragraphs(source)
+        ]
 
     def language_name(self, code: str) -> str:
         """Return the name of a language for a message."""
@@ -165,7 +200,8 @@ class FrontEnd:
                 result = self.read(SourceText.of(unicodedata.normalize("NFKC", token.text)), "a")
             except InputError:
                 word = truncate(token.text)
-                notices[f"Left out, because there is no English here to read it by: {word}"] = None
+                sentence = f"Left out, because there is no English here to read it by: {word}"
+                notices[Notice(sentence, (token.text,))] = None
                 return replace(token, phonemes="", space=token.space or " ")
             notices.update(dict.fromkeys(result.notices))
             phonemes = " ".join(utterance.phonemes for utterance in result.utterances)
@@ -195,11 +231,14 @@ class FrontEnd:
             rules: _Rules | None = self._rules[code, read]
             return rules
 
-    def _english_of(self, code: str, file: FrontEndFile) -> EnglishFrontEnd:
+    def _english_of(self, code: str, language: SpokenLanguage) -> EnglishFrontEnd | None:
+        """Return the front end of a variant of English, or None if the bundle has another converter."""
+        if self._file is None or code not in tuple(_ENGLISH) or language.espeak is not None:
+            return None
         with _opening:
             if code not in self._english:
                 british = code == "b"
-                data = file.english(british)
+                data = self._file.english(british)
                 self._unknown[code] = UnknownWordReader(data, british)
                 self._english[code] = EnglishFrontEnd(data, british, self._unknown[code])
             return self._english[code]
@@ -218,11 +257,12 @@ def _separate_words(tokens: Iterable[Token]) -> tuple[Token, ...]:
 
 def _list_guesses(tokens: Iterable[Token], has_espeak: bool) -> list[str]:
     """Return a notice that lists the words that were read by their letters."""
-    words = dict.fromkeys(token.text for token in tokens if token.origin in ("letters", "spelled"))
+    words = list(dict.fromkeys(token.text for token in tokens if token.origin in ("letters", "spelled")))
     if not words:
         return []
     install = f"Install espeak-ng (`pip install {' '.join(ESPEAK.modules)}`) or give"
-    return [
+    sentence = (
         f"Read by their letters, because the lexicon does not have them: {listed(words)}. "
         f"{'Give' if has_espeak else install} their phonemes, [word](/phonemes/)."
-    ]
+    )
+    return [Notice(sentence, words)]

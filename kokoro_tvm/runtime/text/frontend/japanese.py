@@ -23,6 +23,10 @@ _UNITS = ((10**12, "ちょう"), (10**8, "おく"))
 # Characters that Unicode composes are normalized together: marks with their base, letters of Hangul.
 _CLUSTER = re.compile(r"[\u1100-\u11ff\u3131-\u318e\uac00-\ud7ff\uffa0-\uffdc]+|.", re.DOTALL)
 _SOUND_MARKS = "\uff9e\uff9f"  # half-width dakuten and handakuten
+# Words that UniDic gives a formal or a rare reading.
+_READINGS = {"日本": "ニホン", "私": "ワタシ", "階": "カイ"}
+_WHAT = "何"  # ナン before a counter and before t, d and n, else ナニ
+_BEFORE_NAN = frozenset("たちつてとだぢづでどなにぬねの") - {"に"}
 
 
 class Japanese:
@@ -64,7 +68,10 @@ class Japanese:
         """Return the words and marks of a text."""
         source = self._normalize(text)
         nodes = list(self._cutlet.tagger(source.text))
-        words = [self._word(node.surface, self._hiragana(_reading(node)), _kind(node)) for node in nodes]
+        words = [
+            self._word(node.surface, self._hiragana(_reading(node, before, after)), _kind(node))
+            for before, node, after in zip([None, *nodes], nodes, [*nodes[1:], None], strict=False)
+        ]
         self._cutlet.surfaces.clear()
         sounds = [str(sound) for sound in self._cutlet._romaji_tokens(words)]
         places = iter(_places(nodes))
@@ -140,7 +147,17 @@ def _join_sounds(sounds: list[str]) -> str:
     return re.sub(r'(?<![!",.:;?»—…”]) (?=ʔ)|(?<=ʔ) (?!["«“])', "", phonemes)
 
 
-def _reading(word: Any) -> str:
+def _reading(word: Any, before: Any | None, after: Any | None) -> str:
+    """Return the kana of one of MeCab's words between its neighbors."""
+    if word.surface in _READINGS:
+        return _READINGS[word.surface]
+    if word.surface == _WHAT and word.feature.pos1 == "代名詞":
+        return "ナン" if after is not None and after.surface[0] in _BEFORE_NAN else "ナニ"
+    if before is not None and before.feature.pos1 == "名詞":
+        if word.surface == "川":
+            return "ガワ"
+        if word.surface == "人" and before.feature.pos2 == "固有名詞":
+            return "ジン"
     return str(word.feature.pron or word.feature.kana or word.surface)
 
 

@@ -50,12 +50,13 @@ class MachORunner(Qemu):
     def start(self, program: Path, libraries: Sequence[Path] = ()) -> Start:
         """Start a macOS program with the loader."""
         folder = TemporaryDirectory(prefix="kokoro-tvm-")
-        loader = self._make(("macho/dyld.c", "macho/darwin.c"), Path(folder.name, "darwin"), libraries)
+        loader = self._compile(("macho/dyld.c", "macho/darwin.c"), Path(folder.name, "darwin"), libraries)
         return Start([*self._start(loader).command, str(program)], afterwards=folder.cleanup)
 
-    def _options(self, libraries: Sequence[Path]) -> list[str]:
+    def _compiler_options(self, libraries: Sequence[Path]) -> list[str]:
+        """Return the linker options of QEMU, and one that exports the loader's functions."""
         # libtvm_ffi calls dyld.c's functions, and dyld.c finds those of darwin.c by their names.
-        return ["-Wl,--export-dynamic", *super()._options(libraries)]
+        return ["-Wl,--export-dynamic", *super()._compiler_options(libraries)]
 
 
 class Ios(MachORunner):

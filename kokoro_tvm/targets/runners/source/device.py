@@ -9,8 +9,6 @@ from kokoro_tvm.runtime.bundle.device_code import DeviceCode
 from kokoro_tvm.runtime.session.device import Gpu
 from kokoro_tvm.targets.runners.source.program import load
 
-__all__ = ["SIZES", "SourceDevice", "size_of", "stand_in"]
-
 _usable = ctypes.CDLL(None).malloc_usable_size
 _usable.restype, _usable.argtypes = ctypes.c_size_t, [ctypes.c_void_p]
 SIZES: dict[int, int] = {}

@@ -12,8 +12,6 @@ from kokoro_tvm.common.errors import BuildError
 if TYPE_CHECKING:  # it imports numpy, which a build with nothing to do does not need
     from kokoro_tvm.runtime.bundle.device_code import DeviceCode, DeviceFunction
 
-__all__ = ["LANGUAGES", "ShaderLanguage"]
-
 POINTER = 3  # DLPack's number
 
 
@@ -38,13 +36,15 @@ class ShaderLanguage:
     arguments: Callable[[list[str], DeviceFunction], list[str]]
 
 
-def _argument(kind: str, number: int) -> str:
+def _argument_expression(kind: str, number: int) -> str:
+    """Return the C++ expression of a kernel's argument `number`, as a value of a type."""
     return f"group::As<{kind}>::from(given[{number}])"
 
 
 def _cuda_arguments(parameters: list[str], function: DeviceFunction) -> list[str]:
+    """Return the C++ expressions of a CUDA kernel's arguments, one for each parameter."""
     kinds = [p.rpartition(" ")[0].replace("__restrict__", "").strip() for p in parameters]
-    return [_argument(kind, number) for number, kind in enumerate(kinds)]
+    return [_argument_expression(kind, number) for number, kind in enumerate(kinds)]
 
 
 _BUFFER = re.compile(r"(device|constant) (.+?)([*&]) \w+ \[\[ buffer\((\d+)\) \]\]")
@@ -52,17 +52,22 @@ _POSITION = re.compile(r"\w+ \w+ \[\[(\w+)\]\]")
 
 
 def _metal_arguments(parameters: list[str], function: DeviceFunction) -> list[str]:
-    """Return the values of buffers in order, then a struct of all other values, eight bytes each."""
+    """Return the values of buffers in order, then a struct of all other values, eight bytes each.
+
+    Raises BuildError.
+    """
     types = function.arguments
     buffers = [i for i, (code, _, _) in enumerate(types) if code == POINTER]
     values = [i for i, (code, _, _) in enumerate(types) if code != POINTER]
-    fields = ", ".join(f"{{{_argument('float' if types[i][0] == 2 else 'int', i)}}}" for i in values)
+    fields = ", ".join(
+        f"{{{_argument_expression('float' if types[i][0] == 2 else 'int', i)}}}" for i in values
+    )
     result = []
     for parameter in parameters:
         if position := _POSITION.fullmatch(parameter):
             result.append(f"{position[1]}(here)")
         elif (buffer := _BUFFER.fullmatch(parameter)) and buffer[3] == "*":
-            result.append(_argument(f"{buffer[2]}*", buffers[int(buffer[4])]))
+            result.append(_argument_expression(f"{buffer[2]}*", buffers[int(buffer[4])]))
         elif buffer:
             result.append(f"{buffer[2]}{{{fields}}}")
         else:
@@ -71,6 +76,7 @@ def _metal_arguments(parameters: list[str], function: DeviceFunction) -> list[st
 
 
 def _metal_text(code: DeviceCode, names: Sequence[str]) -> str:
+    """Join the Metal sources of kernels, each in a namespace of its own."""
     parts = []
     for name in names:
         text = code.code[name].decode().replace("#include <metal_stdlib>", "")

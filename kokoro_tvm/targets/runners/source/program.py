@@ -19,8 +19,6 @@ from kokoro_tvm.targets.runners.source.languages import LANGUAGES, ShaderLanguag
 if TYPE_CHECKING:  # it imports numpy, which a build with nothing to do does not need
     from kokoro_tvm.runtime.bundle.device_code import DeviceCode, DeviceFunction
 
-__all__ = ["PURPOSE", "Order", "compile_kernels", "headers_digest", "load", "translated"]
-
 PURPOSE = ("execute GPU kernels with",)
 """Purpose of the compiler in messages, see `version_of`."""
 
@@ -114,16 +112,18 @@ def compile_kernels(code: DeviceCode, out: Path, compiler: CCompiler, *options: 
     with TemporaryDirectory(prefix="kokoro-tvm-") as folder, ThreadPoolExecutor(workers) as pool:
 
         def run(*arguments: str) -> None:
-            done = subprocess.run([*command, *arguments], capture_output=True, text=True, check=False)
-            if done.returncode:
+            """Run the compiler. Raises BuildError with its first lines of output."""
+            process = subprocess.run([*command, *arguments], capture_output=True, text=True, check=False)
+            if process.returncode:
                 raise BuildError(
                     f"{version} refuses the kernels {', '.join(names)} for {code.kind}: "
-                    f"{done.stderr.strip()[:2000]}"
+                    f"{process.stderr.strip()[:2000]}"
                 )
 
         def compiled(number: int) -> str:
+            """Translate and compile every `workers`th kernel from `number` on; return the object file."""
             source, target = Path(folder, f"{number}.cc"), Path(folder, f"{number}.o")
-            source.write_text(translated(code, names[number::workers]), encoding="utf-8")
+            source.write_text(translate(code, names[number::workers]), encoding="utf-8")
             run("-c", str(source), "-o", str(target))
             return str(target)
 
@@ -131,7 +131,7 @@ def compile_kernels(code: DeviceCode, out: Path, compiler: CCompiler, *options: 
         run("-shared", "-Wl,--allow-multiple-definition", *pool.map(compiled, range(workers)), "-o", str(out))
 
 
-def translated(code: DeviceCode, names: Sequence[str]) -> str:
+def translate(code: DeviceCode, names: Sequence[str]) -> str:
     """Return the C++ text of kernels, each with a function that TVM can call.
 
     Raises:
@@ -145,8 +145,8 @@ def translated(code: DeviceCode, names: Sequence[str]) -> str:
     parts, calls = [text[: heads[0].start()]], []
     for head, following in zip(heads, [*heads[1:], None], strict=True):
         part = text[head.start() : following.start() if following else None]
-        end = part.index(")" + (";" if _declared(part) else " {"))
-        if _declared(part):
+        end = part.index(")" + (";" if _is_declaration(part) else " {"))
+        if _is_declaration(part):
             parts.append(part[end + 2 :])
             continue
         if head[1] not in names:
@@ -154,22 +154,25 @@ def translated(code: DeviceCode, names: Sequence[str]) -> str:
         start = head.end() - head.start()
         parameters = re.split(r",\s*", part[start:end].strip())
         function = code.functions[head[1]]
-        body, arrays = _placed(part[end:], language)
+        body, arrays = _place_arrays(part[end:], language)
         parts.append(f"static void {head[1]}(const group::Thread& here, {part[start:end]}{body}")
-        calls.append(_caller(code.kind, function, parameters, arrays, bool(language.waits.search(body))))
+        calls.append(
+            _write_caller(code.kind, function, parameters, arrays, bool(language.waits.search(body)))
+        )
     return "\n".join([f'#include "{language.header}"', "".join(parts), *calls])
 
 
-def _declared(part: str) -> bool:
+def _is_declaration(part: str) -> bool:
     """Return whether a kernel's part of the text only declares it."""
     return "{" not in part.partition(";")[0]
 
 
-def _placed(body: str, language: ShaderLanguage) -> tuple[str, list[tuple[int, int]]]:
+def _place_arrays(body: str, language: ShaderLanguage) -> tuple[str, list[tuple[int, int]]]:
     """Move shared arrays into the workgroup's memory; return the body and each array's bytes there."""
     arrays: list[tuple[int, int]] = []
 
     def place(match: re.Match[str]) -> str:
+        """Replace a declaration by the array's place in the workgroup's memory, which is recorded."""
         kind, name, count = match.groups()
         start = (arrays[-1][1] if arrays else 0) + _ZONE
         start = -(-start // _ZONE) * _ZONE
@@ -183,14 +186,17 @@ def _placed(body: str, language: ShaderLanguage) -> tuple[str, list[tuple[int, i
     return body, arrays
 
 
-def _caller(
+def _write_caller(
     kind: str,
     function: DeviceFunction,
     parameters: list[str],
     arrays: list[tuple[int, int]],
     waits: bool,
 ) -> str:
-    """Return the C++ function that TVM calls; the launch's extents follow the arguments."""
+    """Return the C++ function that TVM calls; the launch's extents follow the arguments.
+
+    Raises BuildError.
+    """
     extents = dict.fromkeys(_AXES, "1")
     for number, tag in enumerate(function.launch, len(function.arguments)):
         if tag not in extents:

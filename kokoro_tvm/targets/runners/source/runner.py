@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from kokoro_tvm.runtime.session.session import Session
     from kokoro_tvm.targets.runners.process import ProcessSession
 
-__all__ = ["EmulatedSource", "SourceRunner"]
-
 
 class SourceRunner(Runner):
     """This process, with the kernels of one kind of GPU compiled as C++."""
@@ -87,10 +85,12 @@ class EmulatedSource(Runner):
         from kokoro_tvm.runtime.bundle.device_code import DeviceCode
 
         def compiled(text: bytes, out: Path) -> None:
+            """Compile the text of kernels to a library for the emulator."""
             code = DeviceCode.from_bytes(self.kind, text)
             compile_kernels(code, out, self.compiler, f"-DGROUP_CORES={threads}")
 
         return self.host.session(bundle, threads, libraries, compiled)
 
     def _compiler_version(self) -> str:
+        """Return the compiler's version. Raises BuildError if it is not installed."""
         return self.compiler.version(*PURPOSE)

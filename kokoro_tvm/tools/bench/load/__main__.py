@@ -29,8 +29,6 @@ from kokoro_tvm.tools.bench.peer_models import PeerModels
 from kokoro_tvm.tools.bench.quiet import CpuWatch
 from kokoro_tvm.tools.bench.systems import System, bundle_systems, choose_peers, peer_system
 
-__all__ = ["main", "measure"]
-
 
 def measure(
     systems: list[System],
@@ -64,7 +62,7 @@ def measure(
         for system in systems:
             log(f"{system.title}: every text alone")
             server = stack.enter_context(run_server(system, bundle, Path(folder)))
-            with _stopped(servers.values()):
+            with _stop_all(servers.values()):
                 alone[system.name] = asyncio.run(speak_alone(server.speech_url, workload))
             servers[system.name] = server
         turns: dict[tuple[str, int, int], list[Turn]] = defaultdict(list)
@@ -86,7 +84,7 @@ def measure(
                     exact=system.ours,
                     first=number * count,
                 )
-                with _stopped(other for other in servers.values() if other is not server):
+                with _stop_all(other for other in servers.values() if other is not server):
                     turn = _run_turn(server, hostile, responses)
                 own_turns = turns[system.name, count, hostile]
                 own_turns.append(turn)
@@ -96,6 +94,8 @@ def measure(
 def _run_turn(
     server: BenchServer, hostile: int, responses: Coroutine[None, None, list[ClientResponse]]
 ) -> Turn:
+    """Await the responses beside hostile clients; record time, memory and CPU time of the server."""
+
     async def run() -> list[ClientResponse]:
         async with beside_hostile_clients(server.url, hostile):
             return await responses
@@ -106,7 +106,7 @@ def _run_turn(
     return Turn(answers, seconds, (memory, server.memory), server.cpu - cpu)
 
 
-def _stopped(servers: Iterable[BenchServer]) -> ExitStack:
+def _stop_all(servers: Iterable[BenchServer]) -> ExitStack:
     """Return a context in which all these servers are stopped."""
     with ExitStack() as stack:
         for server in servers:

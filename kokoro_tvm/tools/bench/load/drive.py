@@ -12,8 +12,6 @@ import aiohttp
 
 from kokoro_tvm.tools.bench.load.workload import Workload
 
-__all__ = ["AudioDigest", "ClientResponse", "drive", "speak_alone"]
-
 _READ_TIMEOUT_S = 600.0
 
 
@@ -47,7 +45,7 @@ class ClientResponse:
 async def speak_alone(url: str, workload: Workload) -> dict[str, AudioDigest]:
     """Request every text of a workload, one at a time. Raises aiohttp.ClientError if that fails."""
     digests = {}
-    async with _session() as session:
+    async with _open_session() as session:
         for text in workload.texts:
             async with session.post(url, json=_body(text)) as response:
                 response.raise_for_status()
@@ -77,9 +75,10 @@ async def drive(
         first: Number of the first client, which decides about the texts.
     """
     end = time.monotonic() + seconds
-    async with _session() as session:
+    async with _open_session() as session:
 
         async def run_client(number: int) -> list[ClientResponse]:
+            """Request the texts of a client until the time is over."""
             responses = []
             for text in workload.requests(number):
                 responses.append(await _request(session, url, text, alone[text], exact))
@@ -94,6 +93,7 @@ async def drive(
 async def _request(
     session: aiohttp.ClientSession, url: str, text: str, alone: AudioDigest, exact: bool
 ) -> ClientResponse:
+    """Request a text, and compare the audio with that of `speak_alone`."""
     start = time.perf_counter()
     first = None
     digest, size, problem = hashlib.sha256(), 0, ""
@@ -115,9 +115,11 @@ async def _request(
 
 
 def _body(text: str) -> dict[str, str]:
+    """Return the body of a request for a text as PCM."""
     return {"input": text, "voice": "af_heart", "model": "kokoro", "response_format": "pcm"}
 
 
-def _session() -> aiohttp.ClientSession:
+def _open_session() -> aiohttp.ClientSession:
+    """Open an HTTP session without a limit of connections."""
     timeout = aiohttp.ClientTimeout(total=None, sock_read=_READ_TIMEOUT_S)
     return aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), timeout=timeout)

@@ -9,8 +9,6 @@ from typing import Any
 
 import aiohttp
 
-__all__ = ["beside_hostile_clients"]
-
 _SPEECH = "/v1/audio/speech"
 _LONG_TEXT = "He ran to the house, and a dog did it too. " * 100
 _REQUESTS: tuple[tuple[str, dict[str, Any]], ...] = (
@@ -42,7 +40,8 @@ async def beside_hostile_clients(url: str, number: int) -> AsyncIterator[None]:
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as http:
 
         async def run_client(index: int) -> None:
-            attack = (_send, _abandon, _fill)[index % 3]
+            """Attack the server until the block ends."""
+            attack = (_send_unusual, _abandon_speech, _fill_websocket)[index % 3]
             while not stop.is_set():
                 await attack(http, url, index)
                 await asyncio.sleep(_PAUSE_S)
@@ -56,7 +55,8 @@ async def beside_hostile_clients(url: str, number: int) -> AsyncIterator[None]:
             await asyncio.gather(*tasks)
 
 
-async def _send(http: aiohttp.ClientSession, url: str, index: int) -> None:
+async def _send_unusual(http: aiohttp.ClientSession, url: str, index: int) -> None:
+    """Send an unusual request. Raises ClientError for a status of 500 or more."""
     path, body = _REQUESTS[index // 3 % len(_REQUESTS)]
     async with http.post(url + path, json=body) as response:
         await response.read()
@@ -64,12 +64,14 @@ async def _send(http: aiohttp.ClientSession, url: str, index: int) -> None:
             response.raise_for_status()
 
 
-async def _abandon(http: aiohttp.ClientSession, url: str, index: int) -> None:
+async def _abandon_speech(http: aiohttp.ClientSession, url: str, index: int) -> None:
+    """Request a long speech, and disconnect before its audio."""
     response = await http.post(url + _SPEECH, json={"input": _LONG_TEXT, "response_format": "pcm"})
     response.close()
 
 
-async def _fill(http: aiohttp.ClientSession, url: str, index: int) -> None:
+async def _fill_websocket(http: aiohttp.ClientSession, url: str, index: int) -> None:
+    """Append texts to a WebSocket without a speech being read."""
     async with http.ws_connect(f"{url}/v1/audio/speech/stream") as socket:
         for _ in range(20):
             await socket.send_json({"type": "input_text.append", "text": "a " * 40_000})

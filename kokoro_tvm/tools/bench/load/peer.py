@@ -19,8 +19,6 @@ from kokoro_tvm.tools.bench.engine import BenchEngine, BenchUtterance, EngineSpe
 from kokoro_tvm.tools.bench.texts import VOICE
 from kokoro_tvm.tools.bench.worker import pcm
 
-__all__ = ["create_peer", "divide", "main"]
-
 _MAX_SYMBOLS = 510
 
 
@@ -29,6 +27,7 @@ def create_peer(engine: BenchEngine, read: Callable[[str], list[BenchUtterance]]
     lock = asyncio.Lock()
 
     async def speech(request: web.Request) -> web.StreamResponse:
+        """Answer with the audio of one text at a time."""
         body = await request.json()
         async with lock:
             response = web.StreamResponse(headers={"Content-Type": "audio/pcm"})
@@ -72,6 +71,7 @@ def main() -> None:
     table, reader = voices.table(VOICE), Synthesizer.from_parts(bundle, _NoRunner(), voices)
 
     def read(text: str) -> list[BenchUtterance]:
+        """Convert a text to utterances in one voice."""
         utterances = []
         for part in divide(" ".join(reader.phonemize(text, VOICE))):
             style = tuple(float(value) for value in style_of(table, part))

@@ -14,8 +14,6 @@ from kokoro_tvm.common.constants import SAMPLE_RATE
 from kokoro_tvm.tools.bench.load.drive import ClientResponse
 from kokoro_tvm.tools.bench.results import BenchRecord
 
-__all__ = ["Load", "LoadResult", "Turn", "rows", "summarize_turns", "table"]
-
 
 @dataclass(frozen=True)
 class Turn:

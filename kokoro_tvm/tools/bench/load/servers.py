@@ -20,8 +20,6 @@ import psutil
 from kokoro_tvm.tools.bench.child import OURS, MeasuredProcessError, environment, how_it_ended, python_module
 from kokoro_tvm.tools.bench.systems import System
 
-__all__ = ["BenchServer", "run_server", "server_command"]
-
 _START_TIMEOUT_S = 300.0
 
 
@@ -91,6 +89,7 @@ def run_server(system: System, bundle: Path, folder: Path) -> Iterator[BenchServ
 
 
 def _wait_for_health(process: subprocess.Popen[bytes], url: str, log: Path) -> None:
+    """Wait until a server answers. Raises MeasuredProcessError if it ends or takes too long."""
     deadline = time.monotonic() + _START_TIMEOUT_S
     while True:
         try:

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 
 from kokoro_tvm.validation.measure.intelligibility import SENTENCES
 
-__all__ = ["WORKLOAD", "Workload"]
-
 _PAGE_SHARE = 0.2  # of the requests
 _SENTENCES_PER_PAGE = 18  # about a minute
 _PAGES = 4

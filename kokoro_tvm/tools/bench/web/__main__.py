@@ -29,8 +29,6 @@ from kokoro_tvm.tools.bench.texts import choose_texts
 from kokoro_tvm.tools.bench.web.results import WebResult, WebTiming, rows
 from kokoro_tvm.web import WEB
 
-__all__ = ["WebSystem", "main", "measure"]
-
 ORT = "onnxruntime-web"
 ORT_VERSION = "1.30.0"
 SPEAKER = Path(__file__).with_name("speaker.mjs")
@@ -88,7 +86,7 @@ def measure(
     ]
 
 
-def _peers(artifacts: Path, recipes: Path, log: Callable[[str], None]) -> list[WebSystem]:
+def _prepare_peers(artifacts: Path, recipes: Path, log: Callable[[str], None]) -> list[WebSystem]:
     """Prepare ONNX Runtime Web with the model in float32 and int8. Raises BuildError if that fails."""
     models = PeerModels(artifacts, recipes, "kokoro-82m", log)
     module = _install_ort(artifacts / PEERS / "web")
@@ -102,7 +100,10 @@ def _peers(artifacts: Path, recipes: Path, log: Callable[[str], None]) -> list[W
 
 
 def _install_ort(folder: Path) -> Path:
-    """Install ONNX Runtime Web from the npm registry; return its module for Node."""
+    """Install ONNX Runtime Web from the npm registry; return its module for Node.
+
+    Raises BuildError if npm is missing or fails.
+    """
     module = folder.resolve() / "node_modules" / ORT / "dist" / "ort.node.min.mjs"
     manifest = module.parents[1] / "package.json"
     if module.is_file() and json.loads(manifest.read_text(encoding="utf-8"))["version"] == ORT_VERSION:
@@ -148,7 +149,7 @@ def main(
             )
             for bundle in manifests
         ]
-        systems = [*ours, *_peers(json_path.parent, recipes, log)]
+        systems = [*ours, *_prepare_peers(json_path.parent, recipes, log)]
         watch = CpuWatch()
         timings = measure(systems, threads or [1, 2], utterances, rounds, log)
         result = WebResult(

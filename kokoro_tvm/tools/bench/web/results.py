@@ -9,8 +9,6 @@ from typing import ClassVar
 from kokoro_tvm.common.constants import SAMPLE_RATE
 from kokoro_tvm.tools.bench.results import BenchRecord
 
-__all__ = ["WebResult", "WebTiming", "rows"]
-
 
 class WebTiming(BenchRecord):
     """One text by one system with a number of threads: seconds of the first call and of later ones."""

@@ -12,8 +12,6 @@ from kokoro_tvm.tools.lab.probe.values import Value
 from kokoro_tvm.validation.measure.gates import number
 from kokoro_tvm.validation.measure.metrics import finite_fraction, snr_db
 
-__all__ = ["ALLOWANCE", "ProbeRow", "Summary", "compare", "reduce_moments"]
-
 Array = NDArray[Any]
 
 ALLOWANCE = 10.0

@@ -21,8 +21,6 @@ from kokoro_tvm.runtime.threads import usable_cores
 from kokoro_tvm.targets.runners.tiles import use_amx
 from kokoro_tvm.tools.lab.probe.subject import Subject
 
-__all__ = ["CompiledSubject"]
-
 Array = NDArray[Any]
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind
 
-__all__ = ["run_eager"]
+from kokoro_tvm.tools.lab.stock_engine import to_tensor
 
 Array = NDArray[Any]
 
@@ -34,7 +34,7 @@ def run_eager(
     """
     remaining = iter(inputs)
     arguments = [
-        _tensor(weights[str(spec.target)] if spec.kind is InputKind.PARAMETER else next(remaining), dtype)
+        to_tensor(weights[str(spec.target)] if spec.kind is InputKind.PARAMETER else next(remaining), dtype)
         for spec in program.graph_signature.input_specs
     ]
     recorder = _Recorder(program, frozenset(nodes), dtype)
@@ -52,17 +52,14 @@ class _Recorder(torch.fx.Interpreter):
         self.values: dict[str, Array] = {}
 
     def run_node(self, n: torch.fx.Node) -> Any:
+        """Run a node, and keep a copy of its value if it is recorded."""
         result = super().run_node(n)
         if n.name in self._nodes:
             self.values[n.name] = np.array(result.numpy(), order="C", copy=True)
         return result
 
     def call_function(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call a function, with float32 replaced by the dtype of the run."""
         if kwargs.get("dtype") is torch.float32:  # constants that the graph creates
             kwargs = {**kwargs, "dtype": self._dtype}
         return super().call_function(target, args, kwargs)
-
-
-def _tensor(array: Array, dtype: torch.dtype) -> torch.Tensor:
-    tensor = torch.from_numpy(np.ascontiguousarray(array))
-    return tensor.to(dtype) if tensor.is_floating_point() else tensor

@@ -21,8 +21,6 @@ from kokoro_tvm.tools.lab.probe.subject import Subject
 from kokoro_tvm.tools.lab.probe.surgery import cut_out, with_outputs
 from kokoro_tvm.tools.lab.probe.values import Value
 
-__all__ = ["Probe", "ProbeResult"]
-
 Array = NDArray[Any]
 
 
@@ -113,11 +111,14 @@ class Probe:
     def _compare(
         self, values: Sequence[Value], arrays: Mapping[str, Array], alone: bool
     ) -> Iterator[ProbeRow]:
+        """Yield a row for each value, batch by batch, of the component or of the operations alone."""
         inputs, length = self.subject.inputs(arrays)
-        for batch in self._batches(values, length):
+        for batch in self._split_batches(values, length):
             nodes = [value.node for value in batch]
             if not alone:
-                yield from self._rows(batch, with_outputs(self.subject.program, nodes), inputs, length)
+                yield from self._compare_batch(
+                    batch, with_outputs(self.subject.program, nodes), inputs, length
+                )
                 continue
             program, sources = cut_out(self.subject.program, nodes)
             received: list[Array] = []
@@ -127,9 +128,9 @@ class Probe:
                 truth = run_eager(whole, self.subject.weights, inputs, list(sources.values()), torch.float64)
                 received = [truth[source] for source in sources.values()]
             rounded = [a.astype(np.float32) if a.dtype == np.float64 else a for a in (*inputs, *received)]
-            yield from self._rows(batch, program, rounded, length)
+            yield from self._compare_batch(batch, program, rounded, length)
 
-    def _batches(self, values: Sequence[Value], length: int) -> Iterator[list[Value]]:
+    def _split_batches(self, values: Sequence[Value], length: int) -> Iterator[list[Value]]:
         """Yield batches of values that fit in memory."""
         size = length if self.subject.length == "exact" else self.subject.bucket
         batch: list[Value] = []
@@ -144,7 +145,7 @@ class Probe:
         if batch:
             yield batch
 
-    def _rows(
+    def _compare_batch(
         self, values: Sequence[Value], program: Any, inputs: Sequence[Array], length: int
     ) -> Iterator[ProbeRow]:
         """Run a program, whose outputs are the values, compiled and in PyTorch."""

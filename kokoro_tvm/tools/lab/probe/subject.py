@@ -18,8 +18,6 @@ from kokoro_tvm.runtime.session.routing import fit, length_axis
 from kokoro_tvm.targets import Machine
 from kokoro_tvm.tools.lab.probe.values import Value, modules_of, values_of
 
-__all__ = ["Subject"]
-
 Array = NDArray[Any]
 
 
@@ -49,6 +47,7 @@ class Subject:
 
     @cached_property
     def _traced(self) -> tuple[ExportedProgram, dict[str, str]]:
+        """Program of the bucket, and the module of each node."""
         return self._trace(self.bucket)
 
     @property
@@ -100,6 +99,7 @@ class Subject:
         return {value.node: value for value in values_of(*self._trace(self.bucket - 1))}
 
     def _trace(self, bucket: int) -> tuple[ExportedProgram, dict[str, str]]:
+        """Export the component for a bucket; return the program, and the module of each node."""
         program = trace_component(self.component, self.config, self.length, bucket, self.patches)
         modules = modules_of(program)
         strip_program(program)

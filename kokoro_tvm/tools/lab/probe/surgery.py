@@ -16,16 +16,14 @@ from torch.export.graph_signature import (
 )
 from torch.fx import Graph, Node
 
-__all__ = ["cut_out", "with_outputs"]
-
 # Operations whose results have a private layout, so that no input can replace them.
 _PRIVATE = frozenset({"moments"})
 
 
 def with_outputs(program: ExportedProgram, nodes: Sequence[str]) -> ExportedProgram:
     """Return the program with these values as outputs, without unused nodes."""
-    graph, copies = _copy(program)
-    return _finish(program, graph, [copies[name] for name in nodes])
+    graph, copies = _copy_graph(program)
+    return _make_program(program, graph, [copies[name] for name in nodes])
 
 
 def cut_out(program: ExportedProgram, nodes: Sequence[str]) -> tuple[ExportedProgram, Mapping[str, str]]:
@@ -34,18 +32,19 @@ def cut_out(program: ExportedProgram, nodes: Sequence[str]) -> tuple[ExportedPro
     Returns:
         The program, and the node of `program` for each new input. New inputs follow the program's own.
     """
-    graph, copies = _copy(program)
+    graph, copies = _copy_graph(program)
     last = [n for n in graph.nodes if n.op == "placeholder"][-1]
     origins: dict[str, str] = {}
     placeholders: dict[Node, Node] = {}
     operations = [copies[name] for name in nodes]
 
     def cut(node: Node) -> None:
+        """Replace a node's computed inputs by new placeholders."""
         nonlocal last
         for source in node.all_input_nodes:
             if source.op == "placeholder" or not isinstance(source.meta.get("val"), torch.Tensor):
                 continue
-            if _name(source) in _PRIVATE:
+            if _name_operation(source) in _PRIVATE:
                 cut(source)
                 continue
             if source not in placeholders:
@@ -58,10 +57,10 @@ def cut_out(program: ExportedProgram, nodes: Sequence[str]) -> tuple[ExportedPro
 
     for node in operations:
         cut(node)
-    return _finish(program, graph, operations), origins
+    return _make_program(program, graph, operations), origins
 
 
-def _copy(program: ExportedProgram) -> tuple[Graph, dict[str, Node]]:
+def _copy_graph(program: ExportedProgram) -> tuple[Graph, dict[str, Node]]:
     """Copy the graph without its output; also return the new nodes by their old names."""
     graph = Graph()
     copies: dict[Node, Node] = {}
@@ -71,7 +70,8 @@ def _copy(program: ExportedProgram) -> tuple[Graph, dict[str, Node]]:
     return graph, {node.name: copy for node, copy in copies.items()}
 
 
-def _finish(program: ExportedProgram, graph: Graph, outputs: Sequence[Node]) -> ExportedProgram:
+def _make_program(program: ExportedProgram, graph: Graph, outputs: Sequence[Node]) -> ExportedProgram:
+    """Return a program with these outputs, without unused nodes and weights."""
     graph.output(tuple(outputs))
     graph.eliminate_dead_code()
     specs = {s.arg.name: s for s in program.graph_signature.input_specs}
@@ -96,5 +96,6 @@ def _finish(program: ExportedProgram, graph: Graph, outputs: Sequence[Node]) -> 
     )
 
 
-def _name(node: Node) -> str:
+def _name_operation(node: Node) -> str:
+    """Return the operation's name of a node, "" if it calls none."""
     return str(node.target).split(".")[1] if node.op == "call_function" else ""

@@ -14,8 +14,6 @@ from torch.export.graph_signature import InputKind
 
 from kokoro_tvm.common.errors import InputError
 
-__all__ = ["Value", "modules_of", "results_of_modules", "select", "values_of"]
-
 
 @dataclass(frozen=True)
 class Value:
@@ -44,7 +42,7 @@ class Value:
 
     def shape(self, length: int) -> tuple[int, ...]:
         """Return the shape for a number of tokens or frames."""
-        return tuple(_at(extent, length) for extent in self.extents)
+        return tuple(_evaluate_extent(extent, length) for extent in self.extents)
 
     def shown_shape(self, symbol: str) -> str:
         """Format the shape with `symbol` as the length: `(1, 120*F + 1, 128)`."""
@@ -81,8 +79,8 @@ def values_of(program: ExportedProgram, modules: dict[str, str]) -> list[Value]:
                 Value(
                     node=node.name,
                     module=modules.get(node.name, ""),
-                    operation=_operation(node),
-                    extents=tuple(_extent(e) for e in value.shape),
+                    operation=_name_operation(node),
+                    extents=tuple(_convert_extent(e) for e in value.shape),
                     dtype=str(value.dtype).removeprefix("torch."),
                     weights=tuple(weights[s] for s in sources if s in weights),
                 )
@@ -103,7 +101,7 @@ def modules_of(program: ExportedProgram) -> dict[str, str]:
     for node in program.graph.nodes:
         stack = node.meta.get("nn_module_stack") or {}
         recorded = [str(path) for path, _ in stack.values()]
-        modules[node.name] = _complete(recorded[-1], paths) if recorded else ""
+        modules[node.name] = _complete_path(recorded[-1], paths) if recorded else ""
     return modules
 
 
@@ -116,7 +114,7 @@ def select(values: Sequence[Value], patterns: Iterable[str]) -> list[Value]:
     Raises:
         InputError: A pattern matches nothing.
     """
-    results = _results(values)
+    results = _find_results(values)
     selected: set[Value] = set()
     for pattern in patterns:
         matches = {v for v in values if fnmatchcase(v.name, pattern) or fnmatchcase(v.node, pattern)}
@@ -137,7 +135,7 @@ def results_of_modules(values: Sequence[Value]) -> list[Value]:
     return [v for v in values if v in chosen]
 
 
-def _results(values: Sequence[Value]) -> dict[str, Value]:
+def _find_results(values: Sequence[Value]) -> dict[str, Value]:
     """Return the last value that each module, or one below it, computes."""
     results: dict[str, Value] = {}
     for value in values:
@@ -150,22 +148,23 @@ def _results(values: Sequence[Value]) -> dict[str, Value]:
 _SLICE = re.compile(r"slice\((\d+), \d+, None\)\.(\d+)")
 
 
-def _complete(path: str, paths: set[str]) -> str:
+def _complete_path(path: str, paths: set[str]) -> str:
     """Complete a relative path if exactly one whole path ends with it."""
     path = _SLICE.sub(lambda m: str(int(m[1]) + int(m[2])), path)
     longer = [whole for whole in paths if whole.endswith(f".{path}")]
     return longer[0] if path not in paths and len(longer) == 1 else path
 
 
-def _operation(node: torch.fx.Node) -> str:
+def _name_operation(node: torch.fx.Node) -> str:
     """Return `conv1d` for kokoro.conv1d.default, `add` for aten.add.Tensor."""
     return str(node.target).split(".")[1]
 
 
-def _extent(extent: Any) -> Any:
+def _convert_extent(extent: Any) -> Any:
     """Return a number, or the sympy expression of the one symbol."""
     return int(extent) if isinstance(extent, int) else extent.node.expr
 
 
-def _at(extent: Any, length: int) -> int:
+def _evaluate_extent(extent: Any, length: int) -> int:
+    """Return an extent for a number of tokens or frames."""
     return extent if isinstance(extent, int) else int(extent.subs(dict.fromkeys(extent.free_symbols, length)))

@@ -8,12 +8,14 @@ from collections.abc import Iterator
 
 from kokoro_tvm.runtime.text.frontend.source import Edit, edit_matches
 
-__all__ = ["compose_letters", "divide_long_words", "unify_apostrophes", "unify_dashes"]
+__all__ = ["compose_letters", "divide_long_words", "expand_letters", "unify_apostrophes", "unify_dashes"]
 
 # A letter with combining marks, and the parts of a Korean syllable.
 _DECOMPOSED = re.compile(
     "[^\u0300-\u036f\u0900-\u0903][\u0300-\u036f\u093c\u3099\u309a]{1,8}|[\u1100-\u11ff]{2,3}"
 )
+# Ligatures, and Roman numerals of one character.
+_JOINED = re.compile("[\ufb00-\ufb06\u2160-\u217f]+")
 _APOSTROPHE = re.compile("(?<=[^\\W\\d_])[’ʼ´`＇‘](?=[^\\W\\d_])")
 _DASH = re.compile(r"(?<=[^\s-])(?: ?---? ?)(?=[^\s>-])|(?<=[^\s\d-]) - (?=[^\s\d-])")
 # Of scripts with spaces between words.
@@ -26,6 +28,11 @@ def compose_letters(text: str) -> Iterator[Edit]:
     """Yield edits that compose letters with combining marks (NFC)."""
     if not unicodedata.is_normalized("NFC", text):
         yield from edit_matches(_DECOMPOSED, text, lambda match: unicodedata.normalize("NFC", match[0]))
+
+
+def expand_letters(text: str) -> Iterator[Edit]:
+    """Yield edits from ligatures and Roman numerals of one character to letters."""
+    return edit_matches(_JOINED, text, lambda match: unicodedata.normalize("NFKC", match[0]))
 
 
 def unify_apostrophes(text: str) -> Iterator[Edit]:

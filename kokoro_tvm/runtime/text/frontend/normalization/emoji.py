@@ -27,6 +27,7 @@ _NAMES = {
     "✨": "sparkles", "🔥": "fire", "💩": "pile of poo", "✔": "check mark", "✅": "check mark",
     "❌": "cross mark", "⭐": "star", "☀": "sun", "🤣": "rolling on the floor laughing",
     "♀": "woman", "♂": "man", "🙂": "slightly smiling face", "😊": "smiling face with smiling eyes",
+    "♭": "flat", "♮": "natural", "♯": "sharp",
 }  # fmt: skip
 _SILENT = re.compile(r"^(?:heavy |white |black |emoji )+| (?:sign|symbol)$|-\d+$")
 

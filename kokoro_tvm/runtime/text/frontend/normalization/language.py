@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from kokoro_tvm.runtime.text.frontend.normalization.spellout import spell_out
 
-__all__ = ["LETTER", "WORD", "LanguageRules", "WrittenFormRule", "expand_macros"]
+__all__ = ["LETTER", "WORD", "Doubt", "LanguageRules", "WrittenFormRule", "expand_macros"]
 
 ListEntry: TypeAlias = "str | Mapping[str, str]"
 """Meaning of a word of a list: words, or words by plural form ("one", "other") and gender."""
@@ -68,6 +68,29 @@ class WrittenFormRule:
     needs: Sequence[str] = ()
 
 
+@dataclass(frozen=True, eq=False)
+class Doubt:
+    """Context that speaks against a kind of form.
+
+    Attributes:
+        kind: Kind of form.
+        cost: Cost of a form of this kind in this context.
+        after: Pattern of the text before the form.
+        before: Pattern of the text behind it.
+        near: Pattern of a place anywhere in the paragraph.
+        unless: Pattern that no place of the paragraph matches.
+        next: Parts of speech of the next word.
+    """
+
+    kind: str
+    cost: int
+    after: str = ""
+    before: str = ""
+    near: str = ""
+    unless: str = ""
+    next: Sequence[str] = ()
+
+
 class LanguageRules:
     """Rules of one language. Thread-safe."""
 
@@ -84,6 +107,10 @@ class LanguageRules:
             for rule in (WrittenFormRule(**one) for one in data["rules"])
             if not rule.only or code in rule.only
         ]
+        self.doubts: dict[str, list[Doubt]] = {}
+        """Doubts by the kind of form."""
+        for one in data.get("doubts", ()):
+            self.doubts.setdefault(one["kind"], []).append(Doubt(**one))
         self._numbers: Mapping[str, Any] = data["numbers"]
         self.joint = str(self._numbers["joint"])
         """Separator of words."""
@@ -126,12 +153,23 @@ class LanguageRules:
         match = self._pattern(rule.pattern).match(text, place, end)
         if match is None or match.end() == place:
             return None
-        before = text[max(0, place - 40) : place]
-        if rule.after and not self._pattern(rule.after).search(before):
+        if rule.after and not self.stands_before(rule.after, text, place):
             return None
-        if rule.not_after and self._pattern(rule.not_after).search(before):
+        if rule.not_after and self.stands_before(rule.not_after, text, place):
             return None
         return match
+
+    def stands_before(self, pattern: str, text: str, place: int) -> bool:
+        """Return whether the characters before a place end with a pattern."""
+        return self._pattern(pattern).search(text[max(0, place - _BEFORE) : place]) is not None
+
+    def stands_at(self, pattern: str, text: str, place: int) -> bool:
+        """Return whether a pattern matches at a place of a text."""
+        return self._pattern(pattern).match(text, place) is not None
+
+    def stands_in(self, pattern: str, text: str) -> bool:
+        """Return whether a pattern matches anywhere in a text."""
+        return self._pattern(pattern).search(text) is not None
 
     def _pattern(self, pattern: str) -> re.Pattern[str]:
         """Return a pattern of the rules, compiled on first use."""
@@ -212,6 +250,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 _LONGEST = 66  # digits of a number that may have words
+_BEFORE = 40  # characters before a form that its context may have
 
 
 def _grouped(written: str, mark: str) -> bool:

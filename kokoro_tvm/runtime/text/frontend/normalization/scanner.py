@@ -1,28 +1,66 @@
-"""Classify and verbalize written forms, from the beginning of a text to its end.
+"""Choose and verbalize the written forms of a text.
 
-Wherever a word, a number or a sign begins, the rules of the language are tried in order. What no rule matches
-is a word, digits or a sign by itself. Patterns have no unbounded repetition, so the time is linear.
+Wherever a word, a number or a sign begins, the rules of the language propose forms, in order. A proposal
+costs what its context speaks against its kind (`Doubt`). The cheapest path from the beginning of the text to
+its end is read; of equal ones, the one with the earlier rules. What no rule matches is a word, digits or a
+sign by itself. Patterns have no unbounded repetition, so the time is linear.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import NamedTuple
 
-from kokoro_tvm.runtime.text.frontend.normalization.language import LETTER, LanguageRules
+from kokoro_tvm.runtime.text.frontend.normalization.language import (
+    LETTER,
+    Doubt,
+    LanguageRules,
+    WrittenFormRule,
+)
 from kokoro_tvm.runtime.text.frontend.normalization.templates import fill_template
 from kokoro_tvm.runtime.text.frontend.source import Edit, SourceText
 
-__all__ = ["FormEdits", "Verbalizer", "fold"]
+__all__ = ["Choice", "FormEdits", "Proposal", "TagFunction", "Verbalizer", "fold"]
+
+TagFunction = Callable[[str], Mapping[int, str]]
+"""Function from a text to the part of speech of each word, by the place of its first character."""
 
 _WORD = re.compile(rf"{LETTER}+(?:'{LETTER}+)*")
 _FIGURES = re.compile("[0-9]+")
 _JOINTS = frozenset(".,:/-–")  # a number continues after one
 _APOSTROPHES = "’ʼ´`＇‘"
 _MAX_DEPTH = 3  # of parts that are verbalized again
+
+
+class Proposal(NamedTuple):
+    """Form that may begin at a place.
+
+    Attributes:
+        end: Where it ends.
+        rule: The rule that proposes it; None for the text as it is written.
+        match: The match of the rule.
+        doubts: What speaks against it.
+        cost: What it costs.
+    """
+
+    end: int
+    rule: WrittenFormRule | None = None
+    match: re.Match[str] | None = None
+    doubts: tuple[Doubt, ...] = ()
+    cost: int = 0
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Proposals at a place, and the one that is read."""
+
+    start: int
+    proposals: list[Proposal]
+    chosen: Proposal
 
 
 @dataclass(frozen=True)
@@ -32,19 +70,30 @@ class FormEdits:
     Attributes:
         edits: Words for each written form, in order.
         changed: (word, word in letters of the language), for a notice.
+        choices: What was proposed where a form may begin.
     """
 
-    edits: list[Edit]
-    changed: list[tuple[str, str]]
+    edits: list[Edit] = field(default_factory=list)
+    changed: list[tuple[str, str]] = field(default_factory=list)
+    choices: list[Choice] = field(default_factory=list)
 
 
 class Verbalizer:
     """Verbalizer of a language's written forms. Thread-safe."""
 
-    def __init__(self, language: LanguageRules, unread: Collection[str] = ()) -> None:
-        """Create a verbalizer; rules of the kinds in `unread` are skipped."""
+    def __init__(
+        self, language: LanguageRules, unread: Collection[str] = (), tag: TagFunction | None = None
+    ) -> None:
+        """Create a verbalizer.
+
+        Args:
+            language: Rules of the language.
+            unread: Kinds of forms whose rules are skipped.
+            tag: Tagger; without it, no doubt about the next word's part of speech holds.
+        """
         self._language = language
         self._unread = frozenset(unread)
+        self._tag = tag or (lambda text: {})
 
     def scan(self, source: SourceText) -> FormEdits:
         """Return the edits of a text; characters of fixed links stay."""
@@ -56,10 +105,10 @@ class Verbalizer:
                 flag_edits.append(Edit(link.start, link.end, self._read_flagged(written, link.flags)))
             if link.is_fixed or (link.flags and written.isdecimal()):
                 text = text[: link.start] + _LINKED * len(written) + text[link.end :]
-        scan = FormEdits([], [])
+        scan = FormEdits()
         self._scan(text, scan, 0)
         edits = sorted([*scan.edits, *flag_edits], key=lambda edit: edit.start)
-        return FormEdits(self._add_spaces(edits, text), scan.changed)
+        return FormEdits(self._add_spaces(edits, text), scan.changed, scan.choices)
 
     def _read_flagged(self, figures: str, flags: str) -> str:
         """Return a number as a link's flags ask for: "a hundred and five" with "a" and "&"."""
@@ -69,7 +118,7 @@ class Verbalizer:
 
     def _read(self, text: str, scan: FormEdits, depth: int) -> str:
         """Verbalize a part of a form again."""
-        inner = FormEdits([], scan.changed)
+        inner = FormEdits(changed=scan.changed)
         self._scan(text, inner, depth + 1)
         words, done = "", 0
         for edit in self._add_spaces(inner.edits, text):
@@ -78,31 +127,59 @@ class Verbalizer:
         return words + text[done:]
 
     def _scan(self, text: str, scan: FormEdits, depth: int) -> None:
-        place, chars = 0, frozenset(text)
+        lattice = self._propose(text, depth)
+        least = {len(text): 0}  # cost from a place to the end
+        chosen: dict[int, Proposal] = {}
+        for place, proposals in reversed(lattice.items()):
+            best = proposals[0]
+            if len(proposals) > 1:
+                best = min(proposals, key=lambda proposal: proposal.cost + least[proposal.end])
+            chosen[place], least[place] = best, best.cost + least[best.end]
+        place = 0
         while place < len(text):
-            char = text[place]
-            if char == " " or char == _LINKED:
-                place += 1
-                continue
-            kind = _kind(char)
-            edit = self._match_form(text, place, kind, chars, scan, depth) if depth < _MAX_DEPTH else None
-            if edit is not None:
-                scan.edits.append(edit)
-                place = edit.end
-            elif kind == "l":
-                place = self._keep_word(text, place, scan)
-            elif kind == "d":
-                end = _end(_FIGURES, text, place)
-                scan.edits.append(Edit(place, end, self._language.figures(text[place:end])))
-                place = end
+            proposal = chosen[place]
+            if proposal.rule is None or proposal.match is None:
+                self._keep(text, place, proposal.end, scan, depth)
             else:
-                self._read_sign(text, place, scan, depth)
-                place += 1
+                words = fill_template(
+                    self._language,
+                    proposal.rule,
+                    proposal.match.groupdict(),
+                    lambda part: self._read(part, scan, depth),
+                )
+                scan.edits.append(Edit(place, proposal.end, words))
+            if lattice[place][0].rule is not None:
+                scan.choices.append(Choice(place, lattice[place], proposal))
+            place = proposal.end
 
-    def _match_form(
-        self, text: str, place: int, kind: str, chars: frozenset[str], scan: FormEdits, depth: int
-    ) -> Edit | None:
-        """Return the edit of the first rule that matches at a place, or None."""
+    def _propose(self, text: str, depth: int) -> dict[int, list[Proposal]]:
+        """Return the proposals at each place that a path may reach, in order."""
+        context = _Context(self._language, text, self._tag if depth == 0 else lambda text: {})
+        chars = frozenset(text)
+        lattice: dict[int, list[Proposal]] = {}
+        reached = {0}
+        for place, char in enumerate(text):
+            if place not in reached:
+                continue
+            if char == " " or char == _LINKED:
+                proposals = [Proposal(place + 1)]
+            else:
+                kind = _kind(char)
+                proposals = self._propose_forms(context, place, kind, chars) if depth < _MAX_DEPTH else []
+                if not proposals or proposals[-1].doubts:
+                    # To keep what a rule proposes as it is written costs as much as a small doubt.
+                    proposals.append(
+                        Proposal(self._end_of_text(text, place, kind), cost=min(len(proposals), 1))
+                    )
+            lattice[place] = proposals
+            reached.update(proposal.end for proposal in proposals)
+        return lattice
+
+    def _propose_forms(
+        self, context: _Context, place: int, kind: str, chars: frozenset[str]
+    ) -> list[Proposal]:
+        """Return the forms that may begin at a place, up to the first one without a doubt."""
+        text = context.text
         before = text[place - 1] if place else ""
         is_inside = (
             self._language.joint != ""
@@ -112,6 +189,7 @@ class Verbalizer:
         )
         continues_number = kind == "d" and before in _JOINTS and place > 1 and _kind(text[place - 2]) == "d"
         is_point = text[place] == "." and text[place + 1 : place + 2].isdecimal()
+        proposals: list[Proposal] = []
         for rule in self._language.rules_beginning_with(text[place], "ps" if is_point else kind):
             if is_inside != (rule.where == "inside") or (continues_number and rule.where == "word"):
                 continue
@@ -122,22 +200,36 @@ class Verbalizer:
                 link = text.index(_LINKED, place)
                 match = self._language.match(rule, text, place, link)
             if match is not None:
-                words = fill_template(
-                    self._language, rule, match.groupdict(), lambda part: self._read(part, scan, depth)
-                )
-                return Edit(place, match.end(), words)
-        return None
+                doubts = context.find_doubts(rule.kind, place, match.end())
+                cost = sum(doubt.cost for doubt in doubts)
+                proposals.append(Proposal(match.end(), rule, match, doubts, cost))
+                if not doubts:
+                    break
+        return proposals
 
-    def _keep_word(self, text: str, place: int, scan: FormEdits) -> int:
-        """Keep a word, with its letters replaced by those of the language; return its end."""
-        end = _end(_WORD, text, place) if self._language.joint else place + 1
-        word = text[place:end]
+    def _end_of_text(self, text: str, place: int, kind: str) -> int:
+        """Return the end of the word, the digits or the sign at a place."""
+        if kind == "d":
+            return _end(_FIGURES, text, place)
+        return _end(_WORD, text, place) if kind == "l" and self._language.joint else place + 1
+
+    def _keep(self, text: str, place: int, end: int, scan: FormEdits, depth: int) -> None:
+        """Read a word, digits or a sign by itself."""
+        kind = _kind(text[place])
+        if kind == "l":
+            self._keep_word(text[place:end], place, scan)
+        elif kind == "d":
+            scan.edits.append(Edit(place, end, self._language.figures(text[place:end])))
+        elif text[place] != _LINKED:
+            self._read_sign(text, place, scan, depth)
+
+    def _keep_word(self, word: str, place: int, scan: FormEdits) -> None:
+        """Keep a word, with its letters replaced by those of the language."""
         replacement = self._transliterate(word)
         if replacement != word:
             replacement = replacement if any(map(str.isalpha, replacement)) else ""
-            scan.edits.append(Edit(place, end, replacement))
+            scan.edits.append(Edit(place, place + len(word), replacement))
             scan.changed.extend([(word, replacement)] if replacement else [])
-        return end
 
     def _transliterate(self, word: str) -> str:
         """Return a word in letters of the language."""
@@ -183,6 +275,42 @@ class Verbalizer:
                 done, last = edit.end, words[-1]
             spaced.append(Edit(edit.start, edit.end, words))
         return spaced
+
+
+class _Context:
+    """Text around the forms of a scan."""
+
+    def __init__(self, language: LanguageRules, text: str, tag: TagFunction) -> None:
+        self.text = text
+        self._language = language
+        self._tag = tag
+        self._tags: Mapping[int, str] | None = None
+        self._found: dict[str, bool] = {}
+
+    def find_doubts(self, kind: str, start: int, end: int) -> tuple[Doubt, ...]:
+        """Return what speaks against a form of a kind."""
+        return tuple(doubt for doubt in self._language.doubts.get(kind, ()) if self._holds(doubt, start, end))
+
+    def _holds(self, doubt: Doubt, start: int, end: int) -> bool:
+        language = self._language
+        if doubt.after and not language.stands_before(doubt.after, self.text, start):
+            return False
+        if doubt.before and not language.stands_at(doubt.before, self.text, end):
+            return False
+        if (doubt.near and not self._has(doubt.near)) or (doubt.unless and self._has(doubt.unless)):
+            return False
+        return not doubt.next or self._next_tag(end) in doubt.next
+
+    def _has(self, pattern: str) -> bool:
+        if pattern not in self._found:
+            self._found[pattern] = self._language.stands_in(pattern, self.text)
+        return self._found[pattern]
+
+    def _next_tag(self, place: int) -> str:
+        """Return the part of speech of the word at a place or behind the space there, or ""."""
+        if self._tags is None:
+            self._tags = self._tag(self.text)
+        return self._tags.get(place + (self.text[place : place + 1] == " "), "")
 
 
 _LINKED = "\ue000"

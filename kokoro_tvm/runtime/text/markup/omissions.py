@@ -1,0 +1,191 @@
+"""Write formulas so that they are read, and leave out citations, code, notes and formulas.
+
+The result depends on the text alone, not on the runs it arrives in: text that may still become one of these
+is held back, up to a bound. Characters keep their places in the source.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
+
+from kokoro_tvm.common.errors import InputError
+from kokoro_tvm.runtime.notices import warn
+from kokoro_tvm.runtime.text.frontend.source import Edit, SourceText, skip_links
+from kokoro_tvm.runtime.text.markup.formulas import ARGUMENT, FORMULA, write_formula
+from kokoro_tvm.runtime.text.markup.items import MarkupItem, TextRun
+
+__all__ = ["OMISSIONS", "check_omissions", "omit"]
+
+OMISSIONS = {
+    "citations": "references as [3] and (Smith, 2019)",
+    "code": "code between backticks and in fenced blocks",
+    "math": "formulas of LaTeX, which are read otherwise",
+    "notes": "foot notes and their marks",
+}
+"""Kinds of text that can be left out, and what they are."""
+_NOUNS = {
+    "citations": ("citation", "citations"),
+    "code": ("piece of code", "pieces of code"),
+    "math": ("formula", "formulas"),
+    "notes": ("note", "notes"),
+}
+
+_YEAR = r"(?:1[5-9]|20)\d\d[a-z]?"
+_CITATION = re.compile(
+    r"\[(?:\d{1,4}(?:[,;–-] ?\d{1,4}){0,19}|citation needed)\](?![(:\[])"
+    rf"|\((?:[^()\d\n]{{2,80}}?,? {_YEAR}(?:, ?pp?\. ?\d[\d–-]{{0,9}})?(?:; ?|(?=\)))){{1,9}}\)"
+)
+_FENCED = re.compile(
+    r"(?:(?<=\n)|\A)(?P<mark>```|~~~)[^\n]*\n(?:[^\n]*\n){0,2000}?(?:(?P=mark)[^\n]*|[^\n]*\Z)"
+)
+_CODE = re.compile(r"(?P<ticks>`{1,2})(?!`)[^`\n]{1,400}(?P=ticks)(?!`)")
+_NOTE = re.compile(
+    r"(?:(?<=\n)|\A)\[\^[\w-]{1,40}\]:[^\n]*(?:\n(?: {2,4}|\t)[^\n]*){0,50}|\[\^[\w-]{1,40}\]"
+    r"|(?<=[^\W\d_][^\W\d_][^\W\d_])[⁰¹²³⁴-⁹]{1,3}(?!\w)|(?<=[.,;:!?”»)])[⁰¹²³⁴-⁹]{1,3}(?!\w)"
+)
+_PATTERNS = (
+    ("code", _FENCED), ("code", _CODE), ("math", FORMULA), ("notes", _NOTE), ("citations", _CITATION),
+)  # fmt: skip
+_OPENERS = ("[(", "`~", "`$\\", "[⁰¹²³⁴⁵⁶⁷⁸⁹")  # first characters of each kind
+# Texts that may become one of each kind when more of the text is there.
+_UNFINISHED = (
+    re.compile(r"\[[^\[\]\n]{0,120}\Z|\([^()\n]{0,400}\Z"),
+    re.compile(r"(?:```|~~~)[\s\S]{0,65536}\Z|~{1,2}\Z|`{1,2}[^`\n]{0,400}`?\Z"),
+    re.compile(
+        r"`{1,2}[^`\n]{0,400}`?\Z|\$(?![\s$])(?:[^$\\\n.!?]|\\.|[.!?](?!\s)){0,200}\\?\Z|\$\Z"
+        r"|\$\$[\s\S]{0,2000}\Z|\\(?:[\[(]|begin\{)[\s\S]{0,2000}\Z"
+        r"|\\[A-Za-z]{0,20}\Z|\\[A-Za-z]{2,20}[\[{_^][^\n]{0,400}\Z"
+    ),
+    re.compile(r"\[(?:\^[\w-]{0,40}(?:\](?::[^\n]*)?)?)?\Z|[⁰¹²³⁴-⁹]{1,3}\Z"),
+)
+# Texts that are one of these already, and may go on.
+_FORMULA_GOES_ON = re.compile(
+    rf"\\[A-Za-z]{{1,20}}(?=(?P<whole>{ARGUMENT}{{0,4}}))(?P=whole)"
+    r"(?:[_^]\\?|[_^]?\{[^\n]{0,400}|\[[^\]\n]{0,20})?\Z"
+)
+_NOTE_GOES_ON = re.compile(r"\[\^[\w-]{1,40}\](?::[^\n]*(?:\n(?: {2,4}|\t)[^\n]*){0,50}(?:\n[ \t]*)?)?\Z")
+_CONTEXT = 3  # characters before a match that it depends on
+_TRAILING = re.compile(r"[ \t]*\Z")
+
+
+def check_omissions(kinds: Collection[str]) -> frozenset[str]:
+    """Return the kinds as a set.
+
+    Raises:
+        InputError: One is no key of `OMISSIONS`.
+    """
+    for kind in kinds:
+        if kind not in OMISSIONS:
+            raise InputError(f"There is no kind of text '{kind}' to skip. Known: {', '.join(OMISSIONS)}.")
+    return frozenset(kinds)
+
+
+def omit(items: Iterable[MarkupItem], skip: Collection[str] = ()) -> Iterator[MarkupItem]:
+    """Yield the items with formulas written in a line, and without the kinds of text in `skip`.
+
+    A SpeechWarning at the end tells how many of each kind were left out.
+
+    Raises:
+        InputError: A kind is unknown.
+    """
+    kinds = check_omissions(skip)
+    counts: Counter[str] = Counter()
+    pending = _PendingText(kinds, counts)
+    for item in items:
+        if not isinstance(item, TextRun):
+            yield from pending.flush()
+            yield item
+            continue
+        if pending.run is not None and pending.run.style != item.style:
+            yield from pending.flush()
+        yield from pending.add(item)
+    yield from pending.flush()
+    if counts:
+        shown = (f"{counts[kind]} {_NOUNS[kind][counts[kind] > 1]}" for kind in sorted(counts))
+        warn(f"Left out, as asked: {', '.join(shown)}.")
+
+
+class _PendingText:
+    """Text of one style that later text may change."""
+
+    def __init__(self, skip: frozenset[str], counts: Counter[str]) -> None:
+        self.run: TextRun | None = None
+        self._skip = skip
+        self._counts = counts
+        self._before = ""  # characters before the run
+        active = skip | {"math"}
+        self._patterns = [
+            (kind, pattern)
+            for kind, pattern in _PATTERNS
+            if kind in active or pattern is _CODE  # what is code is no formula
+        ]
+        numbers = [number for number, kind in enumerate(OMISSIONS) if kind in active]
+        self._unfinished = [_UNFINISHED[number] for number in numbers]
+        self._opener = re.compile(f"[{re.escape(''.join(_OPENERS[number] for number in numbers))}]")
+
+    def add(self, run: TextRun) -> Iterator[TextRun]:
+        """Append a run of the same style; yield what is certain."""
+        if self.run is not None:
+            run = TextRun(SourceText.concatenate((self.run.source, run.source)), run.style)
+        yield from self._take(run, is_complete=False)
+
+    def flush(self) -> Iterator[TextRun]:
+        """Yield the rest; what follows stands in no relation to it."""
+        if self.run is not None:
+            yield from self._take(self.run, is_complete=True)
+        self._before = ""
+
+    def _take(self, run: TextRun, is_complete: bool) -> Iterator[TextRun]:
+        text = self._before + run.source.text
+        edits, end = self._scan(text, len(self._before), is_complete)
+        shift = len(self._before)
+        length = end - shift
+        self._before = text[max(0, end - _CONTEXT) : end]
+        source = run.source
+        self.run = None
+        if length < len(source.text):
+            self.run = TextRun(source.join_slices([(length, len(source.text))]), run.style)
+            source = source.join_slices([(0, length)]) if length else SourceText.of("")
+        moved = (Edit(edit.start - shift, edit.end - shift, edit.text) for edit in edits)
+        source = source.apply_edits(skip_links(moved, source.links))
+        if source.text:
+            yield TextRun(source, run.style)
+
+    def _scan(self, text: str, start: int, is_complete: bool) -> tuple[list[Edit], int]:
+        """Return the edits of a text from `start` on, and up to where it is certain."""
+        edits: list[Edit] = []
+        place = start
+        while (opener := self._opener.search(text, place)) is not None:
+            place = opener.start()
+            kind, match = self._match(text, place)
+            goes_on = {"math": _FORMULA_GOES_ON, "notes": _NOTE_GOES_ON}.get(kind)
+            is_whole = is_complete or goes_on is None or goes_on.match(text, place) is None
+            if match is not None and is_whole and (is_complete or match.end() < len(text)):
+                if kind in self._skip:
+                    spaces = _TRAILING.search(text, start, place)
+                    edits.append(Edit(spaces.start() if spaces else place, match.end(), ""))
+                    self._counts[kind] += 1
+                elif kind == "math":
+                    edits.append(Edit(place, match.end(), write_formula(match)))
+                place = match.end()
+            elif not is_complete and (match or any(open.match(text, place) for open in self._unfinished)):
+                return edits, self._without_trailing(text, start, place)
+            else:
+                place += 1
+        end = len(text)
+        return edits, end if is_complete else self._without_trailing(
+            text, max(start, place if edits else start), end
+        )
+
+    def _match(self, text: str, place: int) -> tuple[str, re.Match[str] | None]:
+        for kind, pattern in self._patterns:
+            if match := pattern.match(text, place):
+                return kind, match
+        return "", None
+
+    def _without_trailing(self, text: str, start: int, end: int) -> int:
+        """Return where the spaces before `end` begin: they go with what may be left out."""
+        spaces = _TRAILING.search(text, start, end) if self._skip else None
+        return spaces.start() if spaces else end

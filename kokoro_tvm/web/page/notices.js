@@ -1,0 +1,19 @@
+/** Notices about the text that is spoken, such as words that were left out. */
+
+import { byId, element } from "./dom.js";
+
+const MOST = 20;
+const list = byId("notices");
+
+export function clearNotices() {
+  list.replaceChildren();
+  list.hidden = true;
+}
+
+/** Show a notice unless it is shown already. @param {string} notice a sentence */
+export function addNotice(notice) {
+  const isShown = [...list.children].some((item) => item.textContent === notice);
+  if (isShown || list.children.length === MOST) return;
+  list.append(element("li", {}, notice));
+  list.hidden = false;
+}
