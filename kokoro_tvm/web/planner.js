@@ -137,8 +137,9 @@ export class Planner {
           features = { style, features: predicted.features };
           plan.setDurations(predicted.durations);
         } else {
+          // The second part of an utterance comes without a draft.
+          if (!piece.words.length) features = null;
           yield { piece: revivedPiece({ ...piece, style: features?.style ?? 0 }), features: features?.features ?? null };
-          features = null;
         }
       }
     } finally {
@@ -148,7 +149,7 @@ export class Planner {
 
   /** @param {Options} options */
   _begin({ voice = this._voices.default, speed = 1, lang, pauses, division, ssml = null, markup = true, warn = () => {} }) {
-    const { vocabulary, sampleRate, most } = this._model;
+    const { vocabulary, sampleRate, samplesPerFrame, most } = this._model;
     const [low, high] = SPEEDS;
     /** @type {Map<string, string>} */
     const languages = new Map(); // so that notices about a voice come once
@@ -162,7 +163,7 @@ export class Planner {
       warn(`Speed ${speed} is beyond what the model can say, ${low} to ${high}: sounds are lost or drawn out.`);
     }
     const form = !markup ? "plain" : ssml === null ? "any" : ssml ? "ssml" : "brackets";
-    const request = { vocabulary: [...vocabulary.keys()], language: letter, languages: this._languages, form, speed, sampleRate, ...most };
+    const request = { vocabulary: [...vocabulary.keys()], language: letter, languages: this._languages, form, speed, sampleRate, samplesPerFrame, ...most };
     return this._frontEnd.plan({ ...request, pauses: pauses ?? null, division: division ?? null }, language);
   }
 

@@ -115,9 +115,9 @@ static void set_words(scope *s, kokoro_plan *p, work *w, const piece *from) {
     for (size_t j = 0; j < element->phonemes.size; ++j) u->tokens[token++] = id_of(p->k, element->phonemes.at[j]);
     for (size_t j = 0; j < element->space.size; ++j) u->tokens[token++] = id_of(p->k, element->space.at[j]);
   }
-  u->speech.token_count = from->tokens;
+  u->token_count = u->speech.token_count = from->tokens;
   u->speech.words = u->words;
-  u->speech.word_count = count;
+  u->word_count = u->speech.word_count = count;
   u->speech.places = places;
 }
 
@@ -143,7 +143,8 @@ static void plan_body(scope *s, void *argument) {
   p->voice = format(s, s->kept, "%s", expected->voice ? expected->voice : default_voice(p->k));
   p->letter = language_of(s, p->k, p->voice, &of_voice)->letter;
   p->planner = (planner){.names = {p, has_symbol, letter_of}, .reader_of = reader_of, .speed = expected->speed,
-                         .sample_rate = p->k->bundle->sample_rate, .pauses = USUAL_PAUSES, .division = USUAL_DIVISION,
+                         .sample_rate = p->k->bundle->sample_rate,
+                         .samples_per_frame = p->k->bundle->samples_per_frame, .pauses = USUAL_PAUSES, .division = USUAL_DIVISION,
                          .limits = {largest(p->k->bundle, TOKENS), largest(p->k->bundle, FRAMES)}};
   reader_of(p, s, p->letter);
   p->first_notice = format(s, s->kept, "%s%s%s", of_voice, *of_voice && of_speed ? "\n" : "", of_speed ? of_speed : "");
@@ -185,6 +186,22 @@ static void keep_notices(scope *s, kokoro_plan *p) {
     text = format(s, &s->scratch, "%s%s%s", text, *text ? "\n" : "", encode_utf8(&p->planner.w, p->planner.notices.all[i]));
   p->notice = format(s, &p->kept_notice, "%s", text);
   p->first_notice = "";
+}
+
+/* Limit the tokens and words of the speech to those that are heard. */
+static void select_heard(utterance *u) {
+  const piece *p = u->piece;
+  size_t tokens[2] = {0, u->token_count}, token = 1;
+  for (size_t i = 0; i < u->word_count; ++i) {
+    if (i && i == p->first) tokens[0] = token;
+    token += (size_t)(u->measures[i].symbols + u->measures[i].spaces);
+    if (i + 1 == p->last && p->last < u->word_count) tokens[1] = token;
+  }
+  u->speech.durations = u->durations + tokens[0];
+  u->speech.token_count = tokens[1] - tokens[0];
+  u->speech.words = u->words + p->first;
+  u->speech.places += p->first;
+  u->speech.word_count = p->last - p->first;
 }
 
 /* Copy a piece into its utterance, which outlives the planner's step. */
@@ -232,7 +249,9 @@ static void next_body(scope *s, void *argument) {
   cuts_of(u->piece, rate, &before, &after);
   u->speech.samples = (size_t)(u->frames * rate - before - after + result.pause);
   u->speech.notice = format(s, &u->kept, "%s", p->notice);
-  if (result.words.count) time_words(p->k, u, before, (int64_t)u->speech.samples - result.pause);
+  if (!result.words.count) return;
+  time_words(p->k, u, before, (int64_t)u->speech.samples - result.pause);
+  select_heard(u);
 }
 
 int kokoro_next_piece(kokoro_plan *p, kokoro_speech **speech, kokoro_error *error) {

@@ -243,7 +243,7 @@ def test_tokens_match_python_on_thousands_of_texts(read: Reader, front_end: Fron
 
 def finished(piece: Piece) -> int:
     """Return the checksum of a piece whose decoded audio is ones."""
-    audio = np.ones(piece.frames * SAMPLES_PER_FRAME, np.float32)
+    audio = np.ones(piece.utterance.frames * SAMPLES_PER_FRAME, np.float32)
     mute(audio, muted_spans(piece, SAMPLES_PER_FRAME, RATE), RATE)
     before, after = piece.cut(SAMPLES_PER_FRAME)
     audio = audio[before : audio.size - after]
@@ -266,22 +266,12 @@ def planned(front_end: FrontEnd, text: str, code: str, markup: bool = False) -> 
             for entry in plan_pieces(model, sentences_of_text(text, known, front_end, markup=markup), style):
                 piece = entry.piece
                 words = [
-                    [
-                        w.text,
-                        w.start,
-                        w.end,
-                        w.phonemes,
-                        w.space,
-                        list(w.known_durations),
-                        w.pitch,
-                        w.rate,
-                        w.joined,
-                    ]
-                    for w in piece.words
+                    json.loads(json.dumps(list(map(front_end_vectors.word_row, part))))
+                    for part in (piece.before, piece.words, piece.after)
                 ]
                 keep = [-1 if samples is None else samples for samples in piece.keep]
                 rest = [piece.style + 1, piece.noise, piece.lead, piece.tail, keep, piece.pause, piece.voice]
-                target.append([words, rest, finished(piece)])
+                target.append([*words, rest, finished(piece)])
         except InputError as error:
             target.append({"error": str(error)})
     return target, [message(str(entry.message)) for entry in caught]
