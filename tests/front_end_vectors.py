@@ -53,8 +53,8 @@ __all__ = [
     "message",
     "texts_of",
     "vectors",
-    "word_row",
     "without_espeak",
+    "word_row",
     "write",
 ]
 
@@ -194,7 +194,12 @@ class _Model:
     """What `plan_pieces` asks: durations that follow from the tokens, of a small model."""
 
     def __init__(self, vocabulary: dict[str, int], most: dict[str, int]) -> None:
-        self.bundle = mock.Mock(vocabulary=vocabulary, sample_rate=_RATE, samples_per_frame=_SAMPLES_PER_FRAME, largest=most.__getitem__)
+        self.bundle = mock.Mock(
+            vocabulary=vocabulary,
+            sample_rate=_RATE,
+            samples_per_frame=_SAMPLES_PER_FRAME,
+            largest=most.__getitem__,
+        )
         self._most = most
 
     def predict(self, tokens: Any, ref_s: Any) -> tuple[Any, None]:

@@ -19,6 +19,6 @@ export const EARLY_FRAMES = 2;
 /** Frames before the space after a word at which an utterance is cut. */
 export const CUT_FRAMES = 1;
 /** Frames beyond a cut that are decoded but not heard. */
-export const HALO_FRAMES = 8;
+export const HALO_FRAMES = 32;
 /** Minimum frames at speed 1 of a word's last phoneme before a pause without a mark. */
 export const PAUSING_SOUND = 6;

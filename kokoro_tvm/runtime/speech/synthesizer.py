@@ -235,7 +235,7 @@ class Synthesizer:
         omit: Collection[str] = (),
         lexicon: Mapping[str, str] | None = None,
     ) -> Stream:
-        """Synthesize piece by piece; the first chunk comes after the first clause.
+        """Synthesize piece by piece; the first chunk comes after the first clause or 2.5 s of speech.
 
         Memory does not grow with the text. The chunks of a text in portions (from a language model, say) are
         those of the same text in one string. Closing or dropping the stream cancels the work.
