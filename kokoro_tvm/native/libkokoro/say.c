@@ -15,6 +15,8 @@ struct kokoro_plan {
   size_t place;             /* bytes of text that were decoded */
   char tail[MOST_TAIL + 1]; /* bytes that were not */
   utterance *u;             /* of the current piece */
+  float *features;          /* of the first utterance if it is cut, (channels, tokens) */
+  int64_t channels;
   char letter;              /* of the language of `voice` */
   notes voice_notices;      /* that were given */
 };
@@ -121,16 +123,39 @@ static void set_words(scope *s, kokoro_plan *p, work *w, const piece *from) {
   u->speech.places = places;
 }
 
-/* Predict the durations of a draft, and give them to the planner. */
-static void predict_draft(scope *s, kokoro_plan *p, const piece *draft) {
+/* Begin the utterance of a piece, which is silence if it has no words. */
+static void begin_utterance(scope *s, kokoro_plan *p, const piece *from) {
   utterance *u = p->u;
   work *w = &p->planner.w;
   release(&u->kept);
   *u = (utterance){.speed = p->planner.speed};
+  if (!from->words.count) return;
   u->style = take(s, &u->kept, (size_t)(2 * p->k->bundle->style_dim), sizeof *u->style);
-  read_style(s, p->k, u, IS_NONE(draft->voice) ? p->voice : encode_utf8(w, draft->voice), (int64_t)draft->symbols);
-  set_words(s, p, w, draft);
-  give_durations(&p->planner, s, predict(s, p->k, u));
+  read_style(s, p->k, u, IS_NONE(from->voice) ? p->voice : encode_utf8(w, from->voice), (int64_t)from->symbols);
+  set_words(s, p, w, from);
+}
+
+/* Predict the durations of a draft, and give them to the planner. */
+static void predict_draft(scope *s, kokoro_plan *p, const piece *draft) {
+  begin_utterance(s, p, draft);
+  give_durations(&p->planner, s, predict(s, p->k, p->u));
+}
+
+static float *copy_features(scope *s, const kokoro_plan *p, arena *kept, const float *features) {
+  size_t count = p->u->token_count * (size_t)p->channels;
+  return memcpy(take(s, kept, count, sizeof *features), features, count * sizeof *features);
+}
+
+/* Hand the features of the first utterance from its first part to its second, which has no draft of its own. */
+static void share_features(scope *s, kokoro_plan *p, const piece *part) {
+  if (part->first) {
+    begin_utterance(s, p, part);
+    p->u->channels = p->channels;
+    p->u->features = copy_features(s, p, &p->u->kept, p->features);
+  } else if (part->last < part->words.count) {
+    p->channels = p->u->channels;
+    p->features = copy_features(s, p, &p->kept, p->u->features);
+  }
 }
 
 static void plan_body(scope *s, void *argument) {
@@ -240,10 +265,8 @@ static void next_body(scope *s, void *argument) {
     p->u = NULL;
     return;
   }
-  if (!result.words.count) {
-    release(&u->kept);
-    *u = (utterance){.speed = p->planner.speed, .speech = {.words = NULL}};
-  }
+  if (!result.words.count) begin_utterance(s, p, &result);
+  share_features(s, p, &result);
   keep_piece(s, u, &result);
   set_durations(p->k, u, u->piece->durations);
   cuts_of(u->piece, rate, &before, &after);
