@@ -33,3 +33,11 @@ test("otherLanguage takes text in Han alone for Japanese if the voice is", () =>
   assert.equal(otherLanguage("東京都", "j"), "");
   assert.equal(otherLanguage("東京都", "a"), "z");
 });
+
+test("otherLanguage is silent about languages that are not Kokoro's", () => {
+  const english = { name: "American English", tag: "en-US", sample: "" };
+  const german = new Map([["d", { name: "German", tag: "de", sample: "" }], ["a", english]]);
+  assert.equal(otherLanguage("Hello, how are you?", "d", german), "");
+  assert.equal(otherLanguage("Le chat est sur la table.", "a", german), "");
+  assert.equal(otherLanguage("Le chat est sur la table.", "a", new Map([["a", english], ["f", { ...english, name: "Finnish" }]])), "");
+});
