@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 import { otherLanguage } from "../../kokoro_tvm/web/page/language.js";
 
@@ -40,4 +41,11 @@ test("otherLanguage is silent about languages that are not Kokoro's", () => {
   assert.equal(otherLanguage("Hello, how are you?", "d", german), "");
   assert.equal(otherLanguage("Le chat est sur la table.", "a", german), "");
   assert.equal(otherLanguage("Le chat est sur la table.", "a", new Map([["a", english], ["f", { ...english, name: "Finnish" }]])), "");
+});
+
+test("otherLanguage is silent about every English sentence of the project", async () => {
+  const file = new URL("../../kokoro_tvm/validation/reference/sentences.txt", import.meta.url);
+  const sentences = (await readFile(file, "utf8")).split("\n").filter((line) => line && !line.startsWith("#"));
+  assert.ok(sentences.length > 2000);
+  assert.deepEqual(sentences.filter((sentence) => otherLanguage(sentence, "a")), []);
 });
