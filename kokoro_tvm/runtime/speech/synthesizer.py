@@ -24,8 +24,8 @@ from kokoro_tvm.runtime.session.model import Floats, Model, frame_durations
 from kokoro_tvm.runtime.session.noise import Noise, check_seed, given_noise, seed_words
 from kokoro_tvm.runtime.session.session import ComponentRunner, Session
 from kokoro_tvm.runtime.speech.checks import SPEEDS, check_ref_s, check_speed, check_token_ids
-from kokoro_tvm.runtime.speech.division import Breath, Division
-from kokoro_tvm.runtime.speech.joins import Pauses
+from kokoro_tvm.runtime.speech.division import DIVISION, Breath, Division
+from kokoro_tvm.runtime.speech.joins import PAUSES, Pauses
 from kokoro_tvm.runtime.speech.plan import Plan
 from kokoro_tvm.runtime.speech.planning import PlannedPiece, Style, plan_pieces
 from kokoro_tvm.runtime.speech.rendering import complete
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Speech", "Synthesizer"]
 
-_PAUSES = Pauses()
-_DIVISION = Division()
 _MAX_CHARACTERS = 2_000_000  # 40 hours, 13 GB of audio
 _WHOLE = Division(first=1 << 30, least=0, most=1 << 30)  # divides phonemes only if they exceed a bucket
 
@@ -158,8 +156,8 @@ class Synthesizer:
         voice: str | None = None,
         speed: float = 1.0,
         seed: int = 0,
-        pauses: Pauses = _PAUSES,
-        division: Division = _DIVISION,
+        pauses: Pauses = PAUSES,
+        division: Division = DIVISION,
         ssml: bool | None = None,
         language: str | None = None,
         markup: bool = True,
@@ -193,8 +191,8 @@ class Synthesizer:
         voice: str | None = None,
         speed: float = 1.0,
         seed: int = 0,
-        pauses: Pauses = _PAUSES,
-        division: Division = _DIVISION,
+        pauses: Pauses = PAUSES,
+        division: Division = DIVISION,
         ssml: bool | None = None,
         language: str | None = None,
         markup: bool = True,
@@ -216,8 +214,8 @@ class Synthesizer:
         voice: str | None = None,
         speed: float = 1.0,
         seed: int = 0,
-        pauses: Pauses = _PAUSES,
-        division: Division = _DIVISION,
+        pauses: Pauses = PAUSES,
+        division: Division = DIVISION,
         ssml: bool | None = None,
         skip: int | None = 0,
         language: str | None = None,
@@ -261,7 +259,7 @@ class Synthesizer:
         voice: str | None = None,
         speed: float = 1.0,
         seed: int = 0,
-        pauses: Pauses = _PAUSES,
+        pauses: Pauses = PAUSES,
     ) -> Speech:
         """Synthesize phonemes.
 
@@ -287,7 +285,7 @@ class Synthesizer:
         voice: str | None = None,
         speed: float = 1.0,
         seed: int = 0,
-        pauses: Pauses = _PAUSES,
+        pauses: Pauses = PAUSES,
     ) -> Plan:
         """Plan the speech of `from_phonemes`, whose arguments and errors it has."""
         stream = self.stream_phonemes(phonemes, voice, speed, seed, pauses, skip=None)
@@ -299,7 +297,7 @@ class Synthesizer:
         voice: str | None = None,
         speed: float = 1.0,
         seed: int = 0,
-        pauses: Pauses = _PAUSES,
+        pauses: Pauses = PAUSES,
         skip: int | None = 0,
     ) -> Stream:
         """Synthesize phonemes piece by piece; see `from_phonemes` and `stream`."""
