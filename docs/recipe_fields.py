@@ -16,7 +16,7 @@ _ALIKE = {
     "components": "|".join(COMPONENT_AXES),
     "patches": "|".join(COMPONENT_AXES),
     "gates": "bert|duration|text_encoder|f0n",
-    "front_end": "tagger|lexicon|cldr",
+    "front_end": "tagger|lexicon|cmudict|cldr",
 }
 _OVERRIDES = ("patches", "passes", "pass_context", "gates")
 _REQUIRED = object()

@@ -30,7 +30,7 @@ from kokoro_tvm import Synthesizer
 from kokoro_tvm.builder.engine.store import Store
 from kokoro_tvm.common.constants import FRAMES_PER_SECOND, SAMPLE_RATE
 from kokoro_tvm.runtime.threads import usable_cores
-from kokoro_tvm.tools.bench.chart import draw_chart
+from kokoro_tvm.tools.bench.chart import DARK, draw_chart
 from kokoro_tvm.tools.bench.load.results import LoadResult, rows
 from kokoro_tvm.tools.bench.results import Result
 from kokoro_tvm.tools.bench.web import results as web_results
@@ -106,6 +106,7 @@ def _put_bench(path: Path) -> None:
     put(path, "bench-systems", _bench_systems_table(result))
     put(DOCS / "lab/performance.md", "bench-components", _bench_components_table(result))
     draw_chart(DOCS / "bench.png", result)
+    draw_chart(DOCS / "bench-dark.png", result, DARK)
 
 
 def _machine_rows(result: Result) -> Iterator[list[str]]:

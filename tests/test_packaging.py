@@ -62,7 +62,7 @@ RANGES = {
 # Dependencies of misaki for Japanese and Chinese.
 MISAKI = {
     "fugashi", "jaconv", "mojimoji", "pyopenjtalk", "unidic-lite",
-    "jieba", "cn2an", "pypinyin", "pypinyin-dict", "ordered-set",
+    "jieba", "cn2an", "pypinyin", "g2pm", "pypinyin-dict", "ordered-set",
 }  # fmt: skip
 
 

@@ -55,6 +55,7 @@ SLOW_MODULES = {
     "jieba": "jieba",
     "cn2an": "cn2an",
     "pypinyin": "pypinyin",
+    "g2pm": "g2pM",
     "pypinyin-dict": "pypinyin_dict",
     "ordered-set": "ordered_set",
 }

@@ -307,8 +307,8 @@ class RecipeGraph:
     @cached_property
     def throughput(self) -> Stage:
         """Measures the speed of the decoder."""
-        spec = self.specs("decoder")[0]
-        return throughput.declare(self.place, self.recipe, spec, self._parts(spec), self.reference)
+        parts = self._parts(self.specs("decoder")[0])
+        return throughput.declare(self.place, self.recipe, parts, self.reference)
 
     @cached_property
     def intelligibility(self) -> Stage:

@@ -19,6 +19,7 @@ __all__ = [
     "BUNDLE",
     "DEFAULT_VOICE",
     "BundleOption",
+    "LanguageOption",
     "LexiconOption",
     "OmitOption",
     "PlainOption",
@@ -49,6 +50,14 @@ VoiceOption: TypeAlias = Annotated[
         "--voice",
         help="A voice, or a mix: af_heart,am_adam or af_heart(2)+am_adam. The first decides the language.",
         show_default=DEFAULT_VOICE,
+    ),
+]
+LanguageOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--language",
+        help="Language to read in: its letter or tag, such as b or en-GB.",
+        show_default="that of the voice",
     ),
 ]
 VoicesOption: TypeAlias = Annotated[

@@ -105,8 +105,8 @@ def trace_component(
             place = traceback.extract_tb(error.__traceback__)[-1]
             if Path(place.filename).is_relative_to(_PATCHES):
                 raise BuildError(
-                    f"{component} cannot be exported, because a patch has a mistake: "
-                    f"{type(error).__name__} in {place.filename}, line {place.lineno}: {reason}"
+                    f"{component} cannot be exported, because a patch has a mistake: {type(error).__name__} "
+                    f"in {place.filename}, line {place.lineno}: {reason}"
                 ) from error
             raise BuildError(
                 f"{component} cannot be exported with the patches {', '.join(patches)}: one is missing from "

@@ -83,7 +83,7 @@ def _draw_tensor(
     if "alpha" in key or leaf == "gamma" or (leaf == "weight" and len(shape) == 1):
         return 1.0 + 0.05 * noise
     if leaf == "weight_g":
-        return _compute_gain(module, shape, rates) * (1.0 + 0.05 * noise)
+        return _compute_gain(module, rates) * (1.0 + 0.05 * noise)
     if module == "predictor.duration_proj.linear_layer":
         return _draw_duration(leaf, shape, noise)
     if key == "predictor.F0_proj.weight":
@@ -101,7 +101,7 @@ def _draw_tensor(
     return noise / math.sqrt(math.prod(shape[1:]))
 
 
-def _compute_gain(module: str, shape: tuple[int, ...], rates: list[int]) -> float:
+def _compute_gain(module: str, rates: list[int]) -> float:
     """Return the row norm with which a weight-normed convolution keeps (or halves) its input's spread."""
     name = module.rpartition(".")[2]
     if name == "pool":

@@ -62,12 +62,12 @@ def write_package(path: Path, out: Path) -> list[Path]:
     """
     bundle = verified_bundle(path)
     platform = parse_triple(str(bundle.target.get("mtriple", "")))
-    written: list[Path] = []
+    paths: list[Path] = []
     if platform.system == "ios":
-        written.append(write_xcframework(bundle, out))
+        paths.append(write_xcframework(bundle, out))
     elif platform in _PLATFORMS:
-        written.append(write_wheel(bundle, out))
-    return [*written, write_archive(bundle, out)]
+        paths.append(write_wheel(bundle, out))
+    return [*paths, write_archive(bundle, out)]
 
 
 def write_xcframework(bundle: Bundle, out: Path) -> Path:

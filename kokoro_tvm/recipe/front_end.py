@@ -89,10 +89,14 @@ class PinnedFiles(Spec):
 
 
 class FrontEndSpec(Spec):
-    """Tagger and lexicon of the English front end, and Unicode CLDR's data of every language."""
+    """Tagger, lexicon and names of the English front end, and Unicode CLDR's data of every language."""
 
     tagger: PinnedFiles = Field(description="spaCy's small English model.")
     lexicon: PinnedFiles = Field(description="misaki's lexicon of American and of British English.")
+    cmudict: PinnedFiles | None = Field(
+        default=None,
+        description="The CMU Pronouncing Dictionary: names and words that the lexicon lacks.",
+    )
     cldr: PinnedFiles | None = Field(
         default=None,
         description="Files of Unicode CLDR, by which rules read written forms (numbers, dates, "

@@ -142,8 +142,8 @@ def _describe_value(fault: ErrorDetails, node: YamlNode) -> str:
             word = context["word"]
             return f"unknown {context['what']} `{shorten(word)}`{hint(word, context['valid'])}"
         case "literal_error" | "union_tag_invalid":
-            listed = context["expected" if kind == "literal_error" else "expected_tags"]
-            valid = re.findall(r"'([^']*)'", listed)
+            choices = context["expected" if kind == "literal_error" else "expected_tags"]
+            valid = re.findall(r"'([^']*)'", choices)
             if isinstance(node.value, str):
                 return f"unknown value {_quote(node)}{hint(node.value, valid)}"
             return f"expected a word, found {_quote(node)}{hint('', valid)}"

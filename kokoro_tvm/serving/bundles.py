@@ -118,9 +118,9 @@ class Bundles:
             InputError: A voice cannot be read. The open bundles stay.
         """
         folders = {name: tts.bundle.root for name, tts in self._synthesizers.items()}
-        opened = Bundles.open(folders, self._threads, self._voices)
-        opened.open_front_ends()
-        self._synthesizers, self._manifests = opened._synthesizers, opened._manifests
+        bundles = Bundles.open(folders, self._threads, self._voices)
+        bundles.open_front_ends()
+        self._synthesizers, self._manifests = bundles._synthesizers, bundles._manifests
 
     def _identify_manifests(self) -> dict[str, tuple[int, int, int] | None]:
         return {name: _identify(tts.bundle.root / "bundle.json") for name, tts in self._synthesizers.items()}

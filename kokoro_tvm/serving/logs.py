@@ -1,10 +1,11 @@
-"""Logs: one JSON object a line on standard error, without the texts of requests by default."""
+"""Logs on standard error, without the texts of requests by default: JSON, or plain lines on a terminal."""
 
 from __future__ import annotations
 
 import json
 import logging
 import re
+import sys
 import warnings
 from datetime import datetime, timezone
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 from kokoro_tvm.runtime.notices import SpeechWarning
 from kokoro_tvm.serving.metrics import Metrics
 
-__all__ = ["JsonLines", "log_notices", "start_logs"]
+__all__ = ["JsonLines", "PlainLines", "log_notices", "start_logs"]
 
 _STANDARD_FIELDS = frozenset(vars(logging.makeLogRecord({}))) | {"message", "color_message"}
 # The query of an address: some clients send their key in it.
@@ -30,23 +31,46 @@ class JsonLines(logging.Formatter):
             "level": record.levelname.lower(),
             "message": record.getMessage(),
         }
-        node |= {name: value for name, value in vars(record).items() if name not in _STANDARD_FIELDS}
+        node |= _fields_of(record)
         if record.exc_info:
             node["exception"] = self.formatException(record.exc_info)
-        node = {
-            name: _QUERY.sub("?…", value) if isinstance(value, str) else value for name, value in node.items()
-        }
-        return json.dumps(node, default=str, ensure_ascii=False)
+        return json.dumps(_without_queries(node), default=str, ensure_ascii=False)
 
 
-def start_logs() -> None:
-    """Write the logs of this package, uvicorn and asyncio, from `info` on."""
+class PlainLines(logging.Formatter):
+    """Formatter: local time, message and extra fields as words; the level if it is worse than `info`."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Format a record as a line, and its traceback below."""
+        time = datetime.fromtimestamp(record.created).strftime("%H:%M:%S")
+        level = f"{record.levelname}  " if record.levelno > logging.INFO else ""
+        node = _without_queries({"message": record.getMessage(), **_fields_of(record)})
+        message = node.pop("message")
+        line = "  ".join([f"{time}  {level}{message}", *(f"{name}={value}" for name, value in node.items())])
+        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+
+
+def _fields_of(record: logging.LogRecord) -> dict[str, Any]:
+    return {name: value for name, value in vars(record).items() if name not in _STANDARD_FIELDS}
+
+
+def _without_queries(node: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: _QUERY.sub("?…", value) if isinstance(value, str) else value for name, value in node.items()
+    }
+
+
+def start_logs(level: str = "info") -> None:
+    """Write the logs of this package, uvicorn and asyncio, from a level on."""
+    is_terminal = sys.stderr.isatty()
     handler = logging.StreamHandler()
-    handler.setFormatter(JsonLines())
+    handler.setFormatter(PlainLines() if is_terminal else JsonLines())
     for name in ("kokoro_tvm.serving", "uvicorn", "asyncio"):
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate = [handler], False
-        logger.setLevel(logging.INFO)
+        logger.setLevel(level.upper())
+    if is_terminal and level == "info":
+        logging.getLogger("uvicorn").setLevel(logging.WARNING)  # the server itself prints its address
 
 
 def log_notices(metrics: Metrics, texts: bool) -> None:

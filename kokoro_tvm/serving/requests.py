@@ -150,6 +150,7 @@ _Voices = Annotated[
 ]
 _Omission = Literal["citations", "code", "math", "notes"]
 _Language = Annotated[str, Field(min_length=1, max_length=16)]
+_LanguageField = Annotated[_Language | None, Field(validation_alias=AliasChoices("language", "lang_code"))]
 _Speed = Annotated[float, Field(ge=0.25, le=4.0)]
 _Gain = Annotated[float, Field(ge=0.0, le=10.0)]
 _Seed = Annotated[int, Field(ge=0, le=2**64 - 1)]
@@ -208,9 +209,9 @@ class SpeechRequest(RequestModel):
     """Accepted and not followed: the model has none."""
     stream: bool = True
     """Send audio as it is computed. If false, send it when all of it is computed."""
-    lang_code: _Language | None = None
-    """The language to read in: the letter of one that the bundle speaks, or its tag, such as `en-GB`. By
-    default that of the voice."""
+    language: _LanguageField = None
+    """The language to read in: the letter of one that the bundle speaks, or its tag, such as `en-GB`; also as
+    `lang_code`. By default that of the voice."""
     volume_multiplier: _Gain = 1.0
     """Factor on the audio, clipped at full scale."""
     seed: _Seed = 0
@@ -275,7 +276,7 @@ class DialogueRequest(RequestModel):
     """Speed of speech; above 1 is faster."""
     stream: bool = True
     """As in `/v1/audio/speech`."""
-    lang_code: _Language | None = None
+    language: _LanguageField = None
     """As in `/v1/audio/speech`. By default that of each voice."""
     volume_multiplier: _Gain = 1.0
     """Factor on the audio, clipped at full scale."""
@@ -320,7 +321,7 @@ class SessionRequest(RequestModel):
     """How the audio is encoded."""
     speed: _Speed = 1.0
     """Speed of speech; above 1 is faster."""
-    lang_code: _Language | None = None
+    language: _LanguageField = None
     """As in `/v1/audio/speech`."""
     volume_multiplier: _Gain = 1.0
     """Factor on the audio, clipped at full scale."""
@@ -344,7 +345,7 @@ class PhonemizeRequest(RequestModel):
     text: Annotated[str, Field(min_length=1), MaxLength("max_phonemize_characters")]
     """The text."""
     language: _Language | None = None
-    """As `lang_code` in `/v1/audio/speech`. By default the bundle's first, `a` of Kokoro."""
+    """As in `/v1/audio/speech`. By default the bundle's first, `a` of Kokoro."""
 
 
 class PhonemesRequest(RequestModel):

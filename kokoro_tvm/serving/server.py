@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+import ipaddress
 import math
 import os
 import platform
+import sys
+from socket import socket
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -37,12 +40,12 @@ def serve(settings: Settings) -> None:
     if settings.wyoming_port:
         check_port(settings.host, settings.wyoming_port)
     if settings.workers == 1:
-        uvicorn.Server(uvicorn.Config(_create_app(settings), **uvicorn_options(settings))).run()
+        _Server(uvicorn.Config(_create_app(settings), **uvicorn_options(settings))).run()
         return
     name_folders(settings.bundle)
     if settings.cache:
         check_cache(settings.cache)
-    start_logs()
+    start_logs(settings.log_level)
     with TemporaryDirectory(prefix="kokoro-tvm-downloads-") as folder:  # shared by all workers
         shared = settings.model_copy(update={"download_folder": settings.download_folder or folder})
         os.environ[_WORKER_SETTINGS] = shared.model_dump_json()
@@ -52,6 +55,19 @@ def serve(settings: Settings) -> None:
             workers=settings.workers,
             **uvicorn_options(settings),
         )
+
+
+class _Server(uvicorn.Server):
+    """Server that prints the address to open once it listens, if standard error is a terminal."""
+
+    async def startup(self, sockets: list[socket] | None = None) -> None:
+        """Start to listen."""
+        await super().startup(sockets)
+        if self.started and sys.stderr.isatty():
+            host, port = self.servers[0].sockets[0].getsockname()[:2]
+            host = "localhost" if ipaddress.ip_address(host).is_unspecified else host
+            name = f"[{host}]" if ":" in host else host
+            print(f"Open http://{name}:{port} in a browser, or /docs there. Ctrl-C ends.", file=sys.stderr)
 
 
 def create_worker_app() -> FastAPI:
@@ -65,7 +81,7 @@ def _create_app(settings: Settings) -> FastAPI:
     threads = choose_threads(settings.threads, settings.workers)
     bundles = Bundles.open(name_folders(settings.bundle), threads, settings.voices)
     app = create_app(settings, bundles)
-    start_logs()
+    start_logs(settings.log_level)
     log_notices(app.state.service.metrics, settings.log_texts)
     return app
 

@@ -19,7 +19,7 @@ from kokoro_tvm.serving.downloads import Download, Downloads
 from kokoro_tvm.serving.feed import read_in_turns
 from kokoro_tvm.serving.jobs import SpeechJob
 from kokoro_tvm.serving.metrics import Metrics
-from kokoro_tvm.serving.names import letter_of, with_own_names
+from kokoro_tvm.serving.names import letter_of
 from kokoro_tvm.serving.pieces.cache import PieceCache
 from kokoro_tvm.serving.requests import PhonemesRequest, SpeechRequest
 from kokoro_tvm.serving.scheduler import Scheduler
@@ -83,7 +83,7 @@ class Service:
             ApiError: The bundle does not speak the language.
         """
         tts = self.bundles.of(request.model)
-        code = request.lang_code and letter_of(request.lang_code, tts.bundle.languages, "lang_code")
+        code = request.language and letter_of(request.language, tts.bundle.languages, "language")
         if self.settings.log_texts and text is None:
             _log.info("text", extra={"text": request.input, "voice": request.voice})
         options = request.normalization_options
@@ -91,7 +91,7 @@ class Service:
         def open_stream() -> Stream:
             return tts.stream(
                 read_in_turns(request.input) if text is None else text,
-                with_own_names(request.voice, tts.voices),
+                tts.voices.resolve(request.voice),
                 request.speed,
                 request.seed,
                 ssml=request.ssml,
@@ -110,7 +110,7 @@ class Service:
         lines: Sequence[str] = [line for line in request.phonemes.splitlines() if line.strip()]
 
         def open_stream() -> Stream:
-            voice = with_own_names(request.voice, tts.voices)
+            voice = tts.voices.resolve(request.voice)
             return tts.stream_phonemes(lines, voice, request.speed, request.seed)
 
         return self._submit_cached(open_stream, client, request.response_format == _MEASURED_FORMAT)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 from pydantic_settings import (
@@ -125,6 +125,8 @@ class Settings(BaseSettings):
     """MiB that the kept audio may have."""
     download_age_s: Annotated[float, Field(ge=1)] = 3600.0
     """Seconds that audio is kept."""
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    """Least severe level that is logged. `--quiet` means `warning`, `--verbose` means `debug`."""
     log_texts: bool = False
     """Log the texts of requests, and notices about their words."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import struct
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +20,13 @@ from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.model.front_end import sources as module
 from kokoro_tvm.model.front_end.alignment import align
 from kokoro_tvm.model.front_end.fetch import fetch
+from kokoro_tvm.model.front_end.pronunciations import convert_phones, read_cmudict
 from kokoro_tvm.model.front_end.training import train, training_words
 from kokoro_tvm.model.front_end.yields import FILES
 from kokoro_tvm.recipe.front_end import FrontEndSpec
 from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
-from kokoro_tvm.runtime.text.frontend.dictionary import Dictionary, pack_dictionary
 from kokoro_tvm.runtime.text.frontend.english import EnglishFrontEnd
-from kokoro_tvm.runtime.text.frontend.letters import LetterToSound
+from kokoro_tvm.runtime.text.frontend.joint_ngrams import JointNgrams
 from kokoro_tvm.runtime.text.frontend.source import SourceText
 
 OBJECTS = srsly.msgpack_dumps({b"nd": True, b"type": "|O", b"kind": b"", b"shape": [1], b"data": bytes(8)})
@@ -171,13 +172,40 @@ RHYMES = {f"{first}{rhyme}": f"{first}{sound}" for first in "bdfhlmnpst" for rhy
 
 
 def test_train_learns_rhymes() -> None:
-    words = training_words(RHYMES | {"ABC": "ˌAbˌisˈi", "two words": "tˈu wˈɜɹdz", "ab": "ˈæb"})
+    words = training_words(RHYMES | {"ab": "ˈæb", "a" * 17: "ˈA"})
     assert words == sorted(RHYMES.items())
     parts = align(words)
     assert all("".join(symbols) == phonemes for (_, phonemes), symbols in zip(words, parts, strict=True))
     model = train(words)
     assert model == train(words)
-    letters = LetterToSound(Dictionary(pack_dictionary(model)))
+    letters = JointNgrams(model)
     assert {word: letters.read(word) for word in RHYMES} == RHYMES
-    assert letters.read("Bíght") == "bˈIt"
+    assert letters.read("stight") == "stˈIt"
     assert letters.read("中") is None
+
+
+def test_joint_ngrams_reads_one_primary_stress() -> None:
+    letters = JointNgrams(train(training_words(RHYMES | {"ofte": "əftə"})))
+    assert letters.read("batbat").count("ˈ") == 1
+    assert letters.read("ofte") == "ˈəftə"
+
+
+@pytest.mark.parametrize("damage", [lambda packed: packed[:7], lambda packed: b"\x63" + packed[1:]])
+def test_joint_ngrams_refuses_damaged_bytes(damage: Callable[[bytes], bytes]) -> None:
+    with pytest.raises(ValueError, match="no joint n-gram model"):
+        JointNgrams(damage(train(training_words(RHYMES)))).read("bat")
+
+
+def test_convert_phones_learns_from_common_words(tmp_path: Path) -> None:
+    phones = {"ate": "EY1 T", "at": "AE1 T", "ight": "AY1 T", "ing": "IH1 NG", "ock": "AA1 K"}
+    lines = [f"{word} {word[0].upper()} {phones[word[1:]]} # a comment" for word in RHYMES]
+    lines += ["bat(2) B EY1 T", "bat's B AE1 T S", "b. B IY1", "o'bait OW0 B EY1 T"]
+    (tmp_path / "cmudict.dict").write_text("\n".join(lines), encoding="utf-8")
+    cmudict = read_cmudict(tmp_path / "cmudict.dict")
+    assert sorted(cmudict) == sorted([*RHYMES, "obait"])
+    lexicon = {word: phonemes for word, phonemes in RHYMES.items() if word not in ("tate", "sock")}
+    converted = convert_phones(cmudict, lexicon, lexicon.__contains__)
+    assert (converted["tate"], converted["sock"]) == ("tˈAt", "sˈɑk")
+    (tmp_path / "cmudict.dict").write_text("nothing", encoding="utf-8")
+    with pytest.raises(BuildError, match="no entries"):
+        read_cmudict(tmp_path / "cmudict.dict")

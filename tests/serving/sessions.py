@@ -16,7 +16,7 @@ CREATED = {
     "voice": None,
     "response_format": "pcm",
     "speed": 1.0,
-    "lang_code": None,
+    "language": None,
     "volume_multiplier": 1.0,
     "seed": 0,
     "markup": True,

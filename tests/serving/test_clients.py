@@ -16,8 +16,6 @@ import soundfile
 from openai import OpenAI
 from serving import LONG, Server
 
-from kokoro_tvm.serving.names import with_own_names
-
 AGENTS = Path(__file__).parent / "agents"
 RECORDED = sorted((Path(__file__).parent / "recorded").glob("*.json"))
 
@@ -43,7 +41,7 @@ def test_server_answers_recorded_requests(server: Server, path: Path) -> None:
             assert name in [each[key] for each in answer.json[place]]
         else:
             assert answer.headers["content-type"] == "audio/mpeg"
-            voice = with_own_names(body["voice"], server.synthesizer.voices)
+            voice = server.synthesizer.voices.resolve(body["voice"])
             assert decoded(answer.body) >= len(server.expected(LONG, voice, body.get("speed", 1.0))) // 2
 
 

@@ -17,9 +17,10 @@ from tiers import BY_AV
 
 from kokoro_tvm.common.errors import BundleError
 from kokoro_tvm.runtime.bundle.languages import KOKORO
+from kokoro_tvm.runtime.bundle.voices import Voices
 from kokoro_tvm.runtime.speech import sentences
 from kokoro_tvm.runtime.text import reading
-from kokoro_tvm.serving import bodies, json_input, service
+from kokoro_tvm.serving import bodies, json_input
 from kokoro_tvm.serving.bundles import Bundles
 from kokoro_tvm.serving.encoding import FORMATS
 from kokoro_tvm.serving.wyoming.events import Event, encode
@@ -178,7 +179,7 @@ def test_event_loop_reads_no_text(
         threads(sentences, "parse_markup"),
         threads(sentences, "sentences_of_phonemes"),
         threads(reading, "parse_markup"),
-        threads(service, "with_own_names"),
+        threads(Voices, "resolve"),
     ]
     for path in ("/v1/audio/speech", "/dev/captioned_speech"):
         assert server.post(path, {"input": LONG, "response_format": "pcm"}).status == 200

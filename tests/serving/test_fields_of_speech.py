@@ -47,6 +47,7 @@ def test_speech_follows_seed_language_volume_and_markup(server: Server) -> None:
     text = "Dog. [pause:0.5s] [voice:am_adam] Cab. [rate:2] Ha."
     assert server.speak(text, seed=7).body == server.expected(text, seed=7)
     assert server.speak(LONG, lang_code="EN-gb").body == server.expected(LONG, language="b")
+    assert server.speak(LONG, language="EN-gb").body == server.expected(LONG, language="en-gb")
     assert server.speak("<b>Ha.</b>", ssml=False).body == server.expected("<b>Ha.</b>", ssml=False)
     for brackets in ("Ha [pause: dramatic].", "<speak>Ha.</speak>"):
         assert server.speak(brackets, markup=False).body == server.expected(brackets, markup=False)
@@ -237,7 +238,11 @@ def test_lists_have_the_form_of_open_webui(server: Server) -> None:
             "response_format",
             "`response_format`: Input should be 'mp3', 'opus'",
         ),
-        ({"input": "a", "lang_code": "xx"}, "lang_code", "There is no language 'xx' in this bundle."),
+        (
+            {"input": "a", "lang_code": "xx"},
+            "language",
+            "There is no language 'xx'. ",
+        ),
         (
             {"input": "a", "seed": 2**64},
             "seed",

@@ -20,7 +20,7 @@ from kokoro_tvm.runtime.bundle.voice_files import encode_voice, read_voices
 from kokoro_tvm.serving import server
 from kokoro_tvm.serving.bundles import Bundles, name_folders
 from kokoro_tvm.serving.jobs import YieldingRunner
-from kokoro_tvm.serving.logs import JsonLines, log_notices
+from kokoro_tvm.serving.logs import JsonLines, PlainLines, log_notices
 from kokoro_tvm.serving.metrics import Metrics
 from kokoro_tvm.serving.names import list_voices
 from kokoro_tvm.serving.settings import Settings
@@ -65,6 +65,20 @@ def test_log_lines_are_json_without_texts(
         "client": "127.0.0.1",
     }
     assert "secret" not in json.dumps(lines)
+
+
+def test_plain_lines_have_message_and_fields() -> None:
+    record = logging.makeLogRecord(
+        {
+            "msg": "request",
+            "levelno": logging.WARNING,
+            "levelname": "WARNING",
+            "path": "/x?key=secret",
+            "status": 200,
+        }
+    )
+    line = PlainLines().format(record)
+    assert line[8:] == "  WARNING  request  path=/x?…  status=200"
 
 
 def test_log_texts_logs_texts(start: Callable[..., Server], caplog: pytest.LogCaptureFixture) -> None:

@@ -275,10 +275,11 @@ class Cache:
                 self._opened = open_folder(self.url)
             return self._opened
 
-    def _try(self, action: Callable[[AbstractFileSystem, str], T], done: str, size: int = 0) -> T | None:
+    def _try(self, action: Callable[[AbstractFileSystem, str], T], verb: str, size: int = 0) -> T | None:
         """Call `action` with the cache's file system and folder; return None, with a warning, if that fails.
 
-        It also fails if it takes too long for `size` bytes.
+        It also fails if it takes too long for `size` bytes. The warning says that the cache cannot be
+        `verb`: "read" or "written".
         """
         if self._failed:
             return None
@@ -299,7 +300,7 @@ class Cache:
         if results:
             return results[0]
         for error in errors:
-            self._stop_using(f"it cannot be {done} ({type(error).__name__}: {error})")
+            self._stop_using(f"it cannot be {verb} ({type(error).__name__}: {error})")
         if not errors:
             self._stop_using(f"it did not answer within {timeout_s:.0f} s")
         return None

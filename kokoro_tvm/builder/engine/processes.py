@@ -58,7 +58,7 @@ def run_forked(
     job: Callable[[str], None],
     names: Sequence[str],
     processes: int,
-    done: Callable[[str, float], None] = lambda name, seconds: None,
+    on_done: Callable[[str, float], None] = lambda name, seconds: None,
 ) -> None:
     """Call `job(name)` for every name, each in a process forked from this one.
 
@@ -68,13 +68,13 @@ def run_forked(
         job: Its results are the files that it writes.
         names: Jobs start in this order.
         processes: How many jobs run at the same time.
-        done: Called in this process after each job, with its name and the seconds that it took.
+        on_done: Called in this process after each job, with its name and the seconds that it took.
 
     Raises:
         BuildError: A job failed or its process died. The other processes are killed.
     """
     if sys.platform == "darwin":
-        _run_in_turn(job, names, done)
+        _run_in_turn(job, names, on_done)
         return
     waiting, running = list(names), dict[Connection, _ForkedJob]()
     try:
@@ -86,7 +86,7 @@ def run_forked(
                 assert isinstance(connection, Connection)
                 ended = running.pop(connection)
                 trace.add(ended.result())
-                done(ended.name, time.monotonic() - ended.began)
+                on_done(ended.name, time.monotonic() - ended.began)
     finally:
         for left in running.values():
             left.process.kill()
@@ -94,7 +94,7 @@ def run_forked(
 
 
 def _run_in_turn(
-    job: Callable[[str], None], names: Sequence[str], done: Callable[[str, float], None]
+    job: Callable[[str], None], names: Sequence[str], on_done: Callable[[str, float], None]
 ) -> None:
     """Call the jobs one after another in this process. Raises BuildError."""
     for name in names:
@@ -103,7 +103,7 @@ def _run_in_turn(
             job(name)
         except Exception as error:  # whatever a compiler raises
             raise BuildError(f"{name}: {_format_error(error)}") from error
-        done(name, time.monotonic() - began)
+        on_done(name, time.monotonic() - began)
 
 
 @dataclass(frozen=True)

@@ -309,7 +309,6 @@ class LiveReporter(LineReporter):
 
     def _show_beat(self, task: str, seconds: float) -> None:
         """Print nothing: the view shows the running stages."""
-        pass
 
     def _show_done(self, task: Any, manner: str, seconds: float) -> None:
         self._show_end(task, f"{manner} in {format_seconds(seconds)}, {decimal(_size_of(task))}")

@@ -19,12 +19,12 @@ from kokoro_tvm.builder.stages.base import (
     run_facts,
     run_settings,
 )
-from kokoro_tvm.recipe import ArtifactSpec, Gates, Recipe
+from kokoro_tvm.recipe import Gates, Recipe
 from kokoro_tvm.targets import find_runner
 
 
-def declare(place: Place, recipe: Recipe, spec: ArtifactSpec, parts: Files, reference: Stage) -> Stage:
-    """Declare the stage. `spec`: a decoder; `parts`: see `kokoro_tvm.builder.stages.manifest`."""
+def declare(place: Place, recipe: Recipe, parts: Files, reference: Stage) -> Stage:
+    """Declare the stage. `parts`: of a decoder, see `kokoro_tvm.builder.stages.manifest`."""
     return place.stage(
         "throughput",
         doc="measure the decoder's share of what a core can do",

@@ -47,5 +47,7 @@ def push(
     place, signer = parse_place(target), None if key is None else read_signer(key)
     pushed = push_bundle(bundle, place, signer, report)
     typer.echo(f"{pushed.place}@sha256:{pushed.digest}")
-    signed = "signed" if key else "not signed"
-    typer.echo(f"{decimal(pushed.sent)} sent, {decimal(pushed.present)} were there, {signed}")
+    present = f"{decimal(pushed.present)} was" if pushed.present else "nothing was"
+    signed = "Signed" if key else "Not signed"
+    note(f"Pushed {decimal(pushed.sent)} ({present} already there). {signed}.", err=False)
+    note(f"Next: `kokoro-tvm pull {pushed.place}`", err=False)

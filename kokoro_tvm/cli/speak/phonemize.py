@@ -15,6 +15,7 @@ from kokoro_tvm.cli._output import JsonOption
 from kokoro_tvm.cli._speech import (
     BUNDLE,
     BundleOption,
+    LanguageOption,
     LexiconOption,
     OmitOption,
     PlainOption,
@@ -26,8 +27,11 @@ from kokoro_tvm.cli._speech import (
 from kokoro_tvm.common.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from rich.table import Table
 
+    from kokoro_tvm.runtime.text.frontend.normalization import FormChoice
     from kokoro_tvm.runtime.text.frontend.tokens import Utterance
 
 __all__ = ["phonemize"]
@@ -52,41 +56,54 @@ def phonemize(
         ),
     ] = None,
     voice: VoiceOption = None,
+    language: LanguageOption = None,
     bundle: BundleOption = BUNDLE,
     lexicon: LexiconOption = None,
     ssml: SsmlOption = None,
     plain: PlainOption = False,
     omit: OmitOption = [],  # noqa: B006
+    why: Annotated[
+        bool, typer.Option("--why", help="Show what each written form could be, and what speaks against it.")
+    ] = False,
     json: JsonOption = False,
 ) -> None:
     """Show the tokens and phonemes of a text, sentence by sentence.
 
     Prints the place of each token, its text, what it is read as if that differs, its part of speech, its
-    phonemes, and where these come from. No audio is synthesized, and no code of the bundle is loaded.
+    phonemes, and where these come from. With --why, prints instead what the written forms of the text could
+    be, what each reading costs and why, and which one is read. No audio is synthesized, and no code of the
+    bundle is loaded.
     """
     without_blas_threads()
     from kokoro_tvm.cli._output import console, print_json_items
     from kokoro_tvm.runtime import describe, read_bundle
     from kokoro_tvm.runtime.bundle.files import OpenFiles
+    from kokoro_tvm.runtime.bundle.languages import find_language
     from kokoro_tvm.runtime.bundle.verification import verify_files
     from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd
     from kokoro_tvm.runtime.text.frontend.user_lexicon import read_lexicon
     from kokoro_tvm.runtime.text.markup import MarkupVocabulary
-    from kokoro_tvm.runtime.text.reading import phonemize_portions
+    from kokoro_tvm.runtime.text.reading import explain_markup, phonemize_portions
 
     manifest = read_bundle(bundle)
     words = None if lexicon is None else read_lexicon(lexicon, manifest.vocabulary)
     first = next(iter(manifest.languages))
+    fixed = None if language is None else find_language(language, manifest.languages)
 
-    def language(name: str | None) -> str:
-        code = describe((name or voice or "").partition(",")[0], manifest.languages).code
+    def language_of(name: str | None) -> str:
+        code = fixed or describe((name or voice or "").partition(",")[0], manifest.languages).code
         return code if code in manifest.languages else first
 
-    markup = MarkupVocabulary(manifest.vocabulary, language)
+    markup = MarkupVocabulary(manifest.vocabulary, language_of)
     recent = _RecentText(_read_portions(text, file))
     with OpenFiles([manifest.front_end] if manifest.front_end else []) as files, noted():
         verify_files(files)
         front_end = FrontEnd.open(manifest, files[manifest.front_end] if manifest.front_end else None, words)
+        if why:
+            whole = "".join(recent)
+            for choice in explain_markup(whole, markup, front_end, ssml, not plain, omit):
+                typer.echo("\n".join(_describe(choice, whole)))
+            return
         utterances = phonemize_portions(recent, markup, front_end, ssml, not plain, omit)
         if json:
             print_json_items({**asdict(each), "phonemes": each.phonemes} for each in utterances)
@@ -148,6 +165,22 @@ class _RecentText:
         """Drop the text before a place."""
         self._text = self._text[place - self._start :]
         self._start = place
+
+
+def _describe(choice: FormChoice, text: str) -> Iterator[str]:
+    """Yield lines about the proposals for a written form, the chosen one marked with an arrow."""
+    start, end = choice.span
+    yield f"{start}:{end}  {text[start:end]}"
+    for proposal in choice.choice.proposals:
+        mark = "→" if proposal is choice.choice.chosen else " "
+        kind, say = (proposal.rule.kind, proposal.rule.say) if proposal.rule else ("as written", "")
+        yield f"  {mark} {proposal.cost} {kind}  {say}".rstrip()
+        for doubt in proposal.doubts:
+            conditions = {**asdict(doubt), "next": ", ".join(doubt.next)}
+            reasons = (
+                f"{name} {what}" for name, what in conditions.items() if what and name not in ("kind", "cost")
+            )
+            yield f"      +{doubt.cost} {'; '.join(reasons)}"
 
 
 def _table(utterance: Utterance, text: _RecentText) -> Table:

@@ -52,5 +52,6 @@ def pull(
     with progress_bar(f"pulling {place}") as show:
         pulled = pull_bundle(place, output, key, show)
     note(f"{place}@sha256:{pulled.digest}: {pulled.trusted}")
-    shared = f", {decimal(pulled.shared)} were here" if pulled.shared else ""
-    typer.echo(f"{pulled.bundle.root}: {pulled.bundle.recipe}, {decimal(pulled.downloaded)} came{shared}")
+    shared = f", {decimal(pulled.shared)} was already here" if pulled.shared else ""
+    size = decimal(pulled.downloaded)
+    typer.echo(f"Pulled {pulled.bundle.recipe} ({size}{shared}) into {pulled.bundle.root}")

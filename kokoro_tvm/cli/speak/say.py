@@ -13,6 +13,7 @@ from kokoro_tvm.cli._output import note
 from kokoro_tvm.cli._speech import (
     BUNDLE,
     BundleOption,
+    LanguageOption,
     LexiconOption,
     OmitOption,
     PlainOption,
@@ -101,6 +102,7 @@ def say(
         ),
     ] = None,
     voice: VoiceOption = None,
+    language: LanguageOption = None,
     voices: VoicesOption = None,
     speed: Annotated[float, typer.Option("--speed", help="Speed of speech: 2 is twice as fast.")] = 1.0,
     bundle: BundleOption = BUNDLE,
@@ -157,7 +159,7 @@ def say(
     voice, voices = chosen_voice(voice, voices)
     check_distinct((file, lexicon, voices), (output, captions, save_plan))
     manner = {"voice": voice, "speed": check_speed(speed), "seed": check_seed(seed)}
-    markup = {"ssml": ssml, "markup": not plain, "omit": check_omissions(omit)}
+    markup = {"ssml": ssml, "markup": not plain, "language": language, "omit": check_omissions(omit)}
     document = open_document(text, file)
     for text_note in document.notes:
         note(f"note: {text_note}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from kokoro_tvm.cli._output import is_quiet, is_verbose
 from kokoro_tvm.cli._speech import without_blas_threads
 from kokoro_tvm.common.errors import InputError
 
@@ -22,7 +23,8 @@ def _serve(context: typer.Context) -> None:
     try:
         from kokoro_tvm.serving.settings import read_settings
 
-        settings = read_settings(context.args)
+        level = ["--log-level=warning"] if is_quiet() else ["--log-level=debug"] if is_verbose() else []
+        settings = read_settings([*level, *context.args])
 
         from kokoro_tvm.serving.server import serve
     except ModuleNotFoundError as error:

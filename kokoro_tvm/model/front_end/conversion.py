@@ -21,13 +21,15 @@ from srsly import msgpack
 from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.model.front_end.expressions import language_arrays, tokenizer_arrays
 from kokoro_tvm.model.front_end.homograph_file import homograph_arrays
+from kokoro_tvm.model.front_end.pronunciations import CMUDICT_FILE, convert_phones, read_cmudict
 from kokoro_tvm.model.front_end.sound_rules import compile_sounds, list_sound_languages
 from kokoro_tvm.model.front_end.text_rules import compile_language, list_languages
 from kokoro_tvm.model.front_end.training import train, training_words
 from kokoro_tvm.model.safetensors_file import write_arrays
 from kokoro_tvm.runtime.text.frontend.data import CONTEXT_LAYERS, FIELD_SEPARATOR, FORMAT, SUBFIELD_SEPARATOR
-from kokoro_tvm.runtime.text.frontend.dictionary import Entry, pack_dictionary
+from kokoro_tvm.runtime.text.frontend.dictionary import Dictionary, Entry, pack_dictionary
 from kokoro_tvm.runtime.text.frontend.hashing import string_id
+from kokoro_tvm.runtime.text.frontend.lexicon import FollowingSound, Lexicon
 
 __all__ = [
     "LEXICON_FILES",
@@ -44,11 +46,12 @@ Arrays = dict[str, NDArray[Any]]
 TAGGER_FILES = ("tok2vec/model", "tagger/model", "tagger/cfg", "tokenizer", "vocab/lookups.bin")
 """Files of spaCy's model."""
 LEXICON_FILES = ("us_gold.json", "us_silver.json", "gb_gold.json", "gb_silver.json")
-"""Files of misaki."""
+"""Files of misaki: checked by hand, and generated, of American and British English."""
 NOTICES = {
     "tagger": "en_core_web_sm 3.8.0, Copyright 2021 ExplosionAI GmbH, MIT; its sources: OntoNotes 5, and "
     "WordNet 3.0, Copyright 2006 by Princeton University",
     "lexicon": "misaki 0.9.4, hexgrad, Apache-2.0",
+    "names": "The CMU Pronouncing Dictionary, Copyright 1993-2015 Carnegie Mellon University, BSD-2-Clause",
     "homographs": "learned from WikipediaHomographData by Google Inc., Apache-2.0",
     "text": "Unicode CLDR 48.2, Copyright 2004-2026 Unicode, Inc., Unicode License v3",
 }
@@ -73,27 +76,24 @@ def read_spacy_facts() -> SpacyFacts:
     return SpacyFacts(content["symbols"], content["norms"])
 
 
-def convert(tagger: Path, lexicon: Path, cldr: Path | None, out: Path) -> None:
+def convert(folders: Mapping[str, Path], out: Path) -> None:
     """Write the file that `runtime.text.frontend.data` reads; equal inputs give equal bytes.
 
     Args:
-        tagger: Folder of spaCy's model.
-        lexicon: Folder of misaki's lexicon.
-        cldr: Folder of CLDR's data; without it there are no written forms.
+        folders: Folders of the parts: "tagger" (spaCy's model), "lexicon" (misaki's), and if the recipe has
+            them "cmudict" (else no names), "cldr" (else no written forms).
         out: The file.
 
     Raises:
         BuildError: A file has unexpected content.
         RecipeError: A language file is invalid.
     """
+    tagger, cldr = folders["tagger"], folders.get("cldr")
     arrays = tagger_arrays(tagger) | _rule_arrays(tagger) | homograph_arrays(tagger / TAGGER_FILES[0])
     arrays["format"] = np.array([FORMAT], np.int32)
-    for file in LEXICON_FILES:
-        variant, kind = Path(file).stem.split("_")
-        entries = _entries(lexicon / file)
-        arrays[f"lexicon.{variant}.{kind}"] = _bytes(pack_dictionary(entries))
-        if kind == "gold":
-            arrays[f"letters.{variant}"] = _bytes(pack_dictionary(train(training_words(entries))))
+    cmudict = read_cmudict(folders["cmudict"] / CMUDICT_FILE) if "cmudict" in folders else {}
+    for variant in ("us", "gb"):
+        arrays |= _lexicon_arrays(folders["lexicon"], variant, cmudict)
     if cldr is not None:
         for language in list_languages():
             forms = json.dumps(compile_language(language, cldr), ensure_ascii=False, separators=(",", ":"))
@@ -193,6 +193,35 @@ def _rule_arrays(folder: Path) -> Arrays:
             "symbols": _bytes(pack_dictionary({word: str(key) for word, key in facts.symbols.items()})),
             **tokenizer_arrays(patterns),
         }
+
+
+def _lexicon_arrays(folder: Path, variant: str, cmudict: Mapping[str, str]) -> Arrays:
+    """Return the tensors of one English: its lexicon, names from CMUdict, and letter-to-sound."""
+    gold, silver = (_entries(folder / f"{variant}_{kind}.json") for kind in ("gold", "silver"))
+    packed = pack_dictionary(gold), pack_dictionary(silver)
+    lexicon = Lexicon(Dictionary(packed[0]), Dictionary(packed[1]), variant == "gb")
+
+    def is_known(word: str) -> bool:
+        return lexicon.read(word.capitalize(), "NNP", FollowingSound(), None) is not None
+
+    words = _plain_words({**silver, **gold})
+    names = convert_phones(cmudict, words, is_known) if cmudict else {}
+    return {
+        f"lexicon.{variant}.gold": _bytes(packed[0]),
+        f"lexicon.{variant}.silver": _bytes(packed[1]),
+        f"lexicon.{variant}.names": _bytes(pack_dictionary(names)),
+        f"letters.{variant}": _bytes(train(training_words(names | words))),
+    }
+
+
+def _plain_words(entries: Mapping[str, Entry]) -> dict[str, str]:
+    """Return the entries that are words of the letters a to z, no abbreviations, in small letters."""
+    words: dict[str, str] = {}
+    for word, entry in sorted(entries.items()):
+        phonemes = entry if isinstance(entry, str) else entry["DEFAULT"]
+        if phonemes and " " not in phonemes and word.isascii() and word.isalpha() and word != word.upper():
+            words.setdefault(word.lower(), phonemes)
+    return words
 
 
 def _entries(path: Path) -> Mapping[str, Entry]:

@@ -49,7 +49,7 @@ def fetch(front_end: FrontEndSpec, out: Path, *, root: Path | None = None, log: 
             labelled = [(describe(source), source) for source in pinned.sources]
             obtained = partial(obtain, files=pinned.files, out=folder, root=root or Path(), log=say)
             try_sources(f"the {name}", labelled, obtained, work / "download", say, HOW_TO_SUPPLY)
-        convert(folders["tagger"], folders["lexicon"], folders.get("cldr"), out / FILES[0])
+        convert(folders, out / FILES[0])
         pack(folders["tagger"], front_end.tagger.files, out / FILES[1])
     except BuildError as error:
         raise type(error)(str(error).replace(f"{work}{os.sep}", "")) from error

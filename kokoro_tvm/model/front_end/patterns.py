@@ -36,8 +36,8 @@ def check_pattern(pattern: str, lists: Any, types: Any) -> re.Pattern[str]:
         PatternError: It is invalid, has a character class without the marks of scripts, or an unbounded
             repetition.
     """
-    if (found := _REFUSED.search(pattern)) is not None:
-        raise PatternError(f"`{found[0]}` is not for written forms; use {{:L}}, {{:W}} or characters")
+    if (match := _REFUSED.search(pattern)) is not None:
+        raise PatternError(f"`{match[0]}` is not for written forms; use {{:L}}, {{:W}} or characters")
     try:
         written = expand_macros(pattern, lists, types)
     except KeyError as error:

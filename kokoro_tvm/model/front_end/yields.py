@@ -33,5 +33,5 @@ FACTS = (
 
 def pinned_digests(front_end: FrontEndSpec) -> dict[str, Any]:
     """Return the digests of all files that decide about the output, besides the code."""
-    parts = {"tagger": front_end.tagger, "lexicon": front_end.lexicon, "cldr": front_end.cldr}
+    parts = {name: getattr(front_end, name) for name in ("tagger", "lexicon", "cmudict", "cldr")}
     return {name: dict(pinned.files) for name, pinned in parts.items() if pinned is not None}

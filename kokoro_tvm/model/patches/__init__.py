@@ -71,12 +71,12 @@ def resolve_attribute(dotted: str) -> Any:
         BuildError: No installed package has it.
     """
     parts = dotted.split(".")
-    for cut in range(len(parts) - 1, 0, -1):
+    for count in range(len(parts) - 1, 0, -1):
         try:
-            value = importlib.import_module(".".join(parts[:cut]))
+            value = importlib.import_module(".".join(parts[:count]))
         except ModuleNotFoundError:
             continue
-        for part in parts[cut:]:
+        for part in parts[count:]:
             if not hasattr(value, part):
                 break
             value = getattr(value, part)

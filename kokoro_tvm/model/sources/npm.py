@@ -68,7 +68,7 @@ def pack(name: str, version: str, folder: Path, log: Log) -> Path:
     log(f"downloading {name}@{version} with npm")
     command = [*PACK, f"--pack-destination={folder.resolve()}", f"{name}@{version}"]
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             command, cwd=folder, capture_output=True, text=True, timeout=PACK_TIMEOUT_S, check=False
         )
     except FileNotFoundError as error:
@@ -77,8 +77,8 @@ def pack(name: str, version: str, folder: Path, log: Log) -> Path:
         raise SourceUnavailableError(
             f"`npm pack {name}@{version}` took more than {PACK_TIMEOUT_S} s"
         ) from error
-    if done.returncode != 0:
-        reason = _find_npm_reason(done.stdout, done.stderr)
+    if process.returncode != 0:
+        reason = _find_npm_reason(process.stdout, process.stderr)
         raise SourceUnavailableError(f"`npm pack {name}@{version}` failed: {reason}")
     archives = list(folder.glob("*.tgz"))
     if len(archives) != 1:

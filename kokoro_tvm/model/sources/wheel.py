@@ -67,14 +67,14 @@ def extract(archive: Path, folder: str, files: Iterable[str], out: Path) -> None
     Raises BuildError.
     """
     try:
-        with zipfile.ZipFile(archive) as opened:
+        with zipfile.ZipFile(archive) as wheel:
             for name in files:
-                info = opened.getinfo(f"{folder}/{name}")
+                info = wheel.getinfo(f"{folder}/{name}")
                 if info.file_size > _MAX_FILE_BYTES:
                     raise BuildError(f"{archive.name}: {name} is larger than {_MAX_FILE_BYTES:,} bytes")
                 target = out / name
                 target.parent.mkdir(parents=True, exist_ok=True)
-                with opened.open(info) as packed, target.open("wb") as file:
+                with wheel.open(info) as packed, target.open("wb") as file:
                     shutil.copyfileobj(packed, file)
     except KeyError as error:
         raise BuildError(f"{archive.name} lacks a file: {error.args[0]}") from error

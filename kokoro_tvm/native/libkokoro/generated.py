@@ -27,7 +27,7 @@ _EXPRESSIONS = {
     f"{_TEXT}.frontend.blocks": ("_BLOCK",),
     f"{_TEXT}.frontend.lexicon": ("_VERSUS", "_DOUBLED"),
     f"{_TEXT}.frontend.normalization.characters": (
-        *("_DECOMPOSED", "_JOINED", "_APOSTROPHE", "_DASH", "_WORD", "_REPEATED"),
+        *("_DECOMPOSED", "_LIGATURE", "_NUMERAL", "_APOSTROPHE", "_DASH", "_WORD", "_REPEATED"),
     ),
     f"{_TEXT}.frontend.normalization.emoji": ("_EMOJI", "_MODIFIER"),
     f"{_TEXT}.frontend.normalization.markdown": ("_TAG", "_ENTITY", "_MARKS"),
@@ -334,7 +334,7 @@ def _numbers_of_python() -> str:
             lines += [
                 f"#define {name}_{end} {bound!r}" for end, bound in zip(("LOW", "HIGH"), value, strict=True)
             ]
-        elif is_dataclass(value):
+        elif is_dataclass(value) and not isinstance(value, type):
             lines += [f"#define {name}_{key.upper()} {number!r}" for key, number in asdict(value).items()]
         else:
             lines.append(f"#define {name} {value!r}")

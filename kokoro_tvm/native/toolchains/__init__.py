@@ -77,11 +77,11 @@ def link_with(
     """
     with tempfile.TemporaryDirectory(dir=out.parent, prefix=".link-") as folder:
         partial = Path(folder, out.name)
-        done = subprocess.run(
+        process = subprocess.run(
             [*command, *into(partial)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
-        if done.returncode != 0:
-            reason = f"exit status {done.returncode}: {done.stdout.strip()}"
+        if process.returncode != 0:
+            reason = f"exit status {process.returncode}: {process.stdout.strip()}"
             raise BuildError(f"{version} could not link {out.name}: {reason}")
         if not partial.is_file() or partial.stat().st_size == 0:
             raise BuildError(f"{version} wrote no library for {out.name}; is the disk full?")
@@ -122,5 +122,5 @@ def version_of(command: str, package: str, purpose: str = "link with", otherwise
 @cache  # by path: another PATH may name another program
 def _print_version(program: str) -> str:
     """Return the first line of `PROGRAM --version`. Raises OSError or CalledProcessError."""
-    done = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
-    return done.stdout.splitlines()[0]
+    process = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
+    return process.stdout.splitlines()[0]

@@ -74,9 +74,9 @@ MINGW = CCompiler("x86_64-w64-mingw32-gcc", "gcc-mingw-w64-x86-64")
 
 def run_compiler(command: Sequence[str], version: str, what: str) -> None:
     """Run a compiler. Raises BuildError with its output, its `version` and `what` it compiles."""
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    if done.returncode:
-        raise BuildError(f"{version} could not compile {what}: {done.stdout.strip()}")
+    process = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if process.returncode:
+        raise BuildError(f"{version} could not compile {what}: {process.stdout.strip()}")
 
 
 def linux_compiler(architecture: str, program: str = "gcc") -> CCompiler:

@@ -43,10 +43,10 @@ class Lld(Toolchain):
 
     def version(self) -> str:
         """Return LLD's version. Raises BuildError if it is not installed or not LLD."""
-        printed = version_of(self.command, *self.packages)
-        match = _VERSION.search(printed)
+        output = version_of(self.command, *self.packages)
+        match = _VERSION.search(output)
         if match is None:
-            raise BuildError(f"{self.command} is no LLD, it says {printed!r}: install it (Debian: lld)")
+            raise BuildError(f"{self.command} is no LLD, it says {output!r}: install it (Debian: lld)")
         return match[0]
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from kokoro_tvm.common.errors import BundleError, InputError
 from kokoro_tvm.common.words import shorten, truncate
 from kokoro_tvm.runtime.bundle.files import OpenFile
-from kokoro_tvm.runtime.bundle.languages import KOKORO, SpokenLanguage
+from kokoro_tvm.runtime.bundle.languages import KOKORO, SpokenLanguage, find_language
 from kokoro_tvm.runtime.bundle.manifest import Bundle
 from kokoro_tvm.runtime.bundle.tensors import map_safetensors
 from kokoro_tvm.runtime.notices import warn
@@ -40,6 +40,22 @@ _MAX_WEIGHT = 1000
 MOST_VOICES = 16
 """Maximum number of voices of a mix."""
 _DEFAULT = "af_heart"
+_OPENAI = {
+    "alloy": "af_alloy",
+    "ash": "am_adam",
+    "ballad": "bm_george",
+    "cedar": "am_fenrir",
+    "coral": "af_bella",
+    "echo": "am_echo",
+    "fable": "bm_fable",
+    "marin": "af_heart",
+    "nova": "af_nova",
+    "onyx": "am_onyx",
+    "sage": "af_sarah",
+    "shimmer": "af_sky",
+    "verse": "am_michael",
+}  # a voice of Kokoro of the same name, if there is one; the others are chosen by gender and liveliness
+_SEPARATORS = re.compile(r"([-+,(]\s*)")
 _NORM_MARGIN = 4.0  # norms of rows of Kokoro's 54 voices are 2.3 to 11.8; garbage has 0, or 1e30
 _GENDERS = {"f": "female", "m": "male"}
 
@@ -144,6 +160,18 @@ class Voices:
         """The default voice: af_heart, or the first of a bundle without it."""
         return _DEFAULT if _DEFAULT in self._tables else self.names[0]
 
+    def resolve(self, voice: str | None) -> str:
+        """Replace OpenAI's names in a voice or a mix by those of this bundle, unless it has them.
+
+        None stands for the default voice.
+        """
+        if voice is None:
+            return self.default
+        if not isinstance(voice, str) or voice in self._tables:
+            return voice
+        parts = _SEPARATORS.split(voice)
+        return "".join(p if p in self._tables else _OPENAI.get(p.strip(), p) for p in parts)
+
     def split(self, voice: str) -> tuple[str, ...]:
         """Return the names in a mix; raises InputError, with the nearest names, for an unknown one."""
         return tuple(name for name, _ in self._parts(voice))
@@ -247,15 +275,14 @@ def languages_of(
     Args:
         voices: of the synthesizer.
         voice: of the request.
-        language: a letter that overrides those of the voices.
+        language: letter or tag of a language that overrides those of the voices.
         known: the bundle's languages; a voice whose name has no language speaks the first, with a warning.
 
     Raises:
         InputError: the voice or the language is unknown.
     """
-    if language is not None and language not in known:
-        letters = ", ".join(f"{letter} ({item.name})" for letter, item in known.items())
-        raise InputError(f"There is no language {truncate(repr(language))}. Choose one of {letters}.")
+    if language is not None:
+        language = find_language(language, known)
 
     @lru_cache(VOICES_REMEMBERED)
     def language_of(other: str | None) -> str:

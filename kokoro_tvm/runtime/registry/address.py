@@ -4,7 +4,7 @@
     https://HOST/PATH[#NAME]                           an OCI image layout on a web server
     hf://OWNER/REPOSITORY[@REVISION][/PATH][#NAME]     one in a repository of the Hugging Face hub
     DIR[#NAME], s3://BUCKET/PATH[#NAME]                one in a folder, or wherever fsspec reaches
-    NAME                                               NAME in the place in KOKORO_TVM_REGISTRY
+    NAME                                               NAME in the place in KOKORO_TVM_REGISTRY, or a folder
 
 A layout may hold several bundles; without NAME it must hold one.
 """
@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass, replace
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from kokoro_tvm.common.errors import InputError
@@ -79,14 +80,15 @@ class Layout:
 
 def parse_source(text: str) -> Repository | Layout:
     """Parse the address of a bundle to pull; raises InputError, also for a NAME without a registry."""
-    if "/" in text or "#" in text or not _BARE.fullmatch(text):
-        return parse_place(text)
+    is_name = "/" not in text and "#" not in text and _BARE.fullmatch(text)
     place = os.environ.get("KOKORO_TVM_REGISTRY", "")
+    if not is_name or (not place and Path(text).is_dir()):  # `push` writes to folders of such names
+        return parse_place(text)
     if not place:
         raise InputError(
             f"{text} is the name of a bundle, and KOKORO_TVM_REGISTRY does not say in which registry. "
-            "Set it, such as to oci://ghcr.io/OWNER/REPOSITORY, or write the whole address. A folder is "
-            f"./{text}."
+            "Set it, such as to oci://ghcr.io/OWNER/REPOSITORY, or write the whole address. There is no "
+            f"folder {text} here."
         )
     return parse_place(place).named(text)
 

@@ -153,7 +153,7 @@ class _Pull:
             return f"signed by the key {key.keyid[:16]}, which you named"
         signers = ", ".join(key_id[:16] for key_id in key_ids(new))
         signed = f"signed by {signers}, not by a key that you named" if signers else "not signed"
-        return f"{signed}: trusts {self.source.authority}"
+        return f"{signed}: {self.source.authority} could have changed it"
 
     def _download(self, bundle: Bundle, layers: dict[str, OciLayer]) -> int:
         """Download the bundle's files, or link them; return the number of downloaded bytes."""

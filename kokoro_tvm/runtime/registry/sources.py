@@ -50,8 +50,8 @@ def open_source(place: Repository | Layout, web: Web) -> Source:
         host = urlsplit(place.place).netloc
         return _Layout(place, _authority("web server", host), lambda path, offset: _web(web, path, offset))
     if "://" not in place.place:
-        return _Layout(place, f"whoever can write to {place.place}", _file)
-    return _Layout(place, f"whoever can write to {place.place}", _remote(place.place))
+        return _Layout(place, f"anyone who can write to {place.place}", _file)
+    return _Layout(place, f"anyone who can write to {place.place}", _remote(place.place))
 
 
 def read(stream: BinaryIO, size: int) -> bytes:

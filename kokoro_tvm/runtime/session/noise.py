@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import os
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -13,7 +14,7 @@ from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.common.words import format_number
 from kokoro_tvm.runtime.bundle.tensors import aligned
 
-__all__ = ["Noise", "check_seed", "given_noise", "seed_words"]
+__all__ = ["Noise", "check_seed", "draw_seed", "given_noise", "seed_words"]
 
 Noise: TypeAlias = NDArray[np.float32] | Callable[[int], NDArray[np.float32]]
 
@@ -28,6 +29,11 @@ def check_seed(seed: Any) -> int:
     if not 0 <= number < 2**64:
         raise InputError(f"{expectation} {format_number(number)}.")
     return number
+
+
+def draw_seed(seed: Any) -> int:
+    """Return a seed as an int; a random one for None. Raises InputError."""
+    return int.from_bytes(os.urandom(8), "little") if seed is None else check_seed(seed)
 
 
 def seed_words(seed: int, piece: int) -> NDArray[np.uint32]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -21,7 +21,7 @@ from kokoro_tvm.runtime.bundle.voice_files import read_voices
 from kokoro_tvm.runtime.bundle.voices import VOICES_REMEMBERED, Voices, languages_of
 from kokoro_tvm.runtime.notices import warn
 from kokoro_tvm.runtime.session.model import Floats, Model, frame_durations
-from kokoro_tvm.runtime.session.noise import Noise, check_seed, given_noise, seed_words
+from kokoro_tvm.runtime.session.noise import Noise, draw_seed, given_noise, seed_words
 from kokoro_tvm.runtime.session.session import ComponentRunner, Session
 from kokoro_tvm.runtime.speech.checks import SPEEDS, check_ref_s, check_speed, check_token_ids
 from kokoro_tvm.runtime.speech.division import DIVISION, Breath, Division
@@ -155,7 +155,7 @@ class Synthesizer:
         text: str | Iterable[str],
         voice: str | None = None,
         speed: float = 1.0,
-        seed: int = 0,
+        seed: int | None = 0,
         pauses: Pauses = PAUSES,
         division: Division = DIVISION,
         ssml: bool | None = None,
@@ -167,13 +167,16 @@ class Synthesizer:
 
         Args:
             text: plain or with markup (docs/text.md), in one string or in portions.
-            voice: name, or a mix such as "af_heart(2)+am_adam"; None: `Voices.default`.
+            voice: name, or a mix such as "af_heart(2)+am_adam"; OpenAI's names work, too. None:
+                `Voices.default`.
             speed: factor; above 1 is faster.
-            seed: of the noise, 0 to 2**64 - 1. The same seed gives the same audio.
+            seed: of the noise, 0 to 2**64 - 1. The same seed gives the same audio. None: a random one, which
+                the plan of the result has.
             pauses: seconds of silence between pieces.
             division: lengths of pieces in phonemes.
             ssml: whether the text is SSML; None: it is if it begins with `<speak>`.
-            language: letter of a language of the bundle; None: that of each voice.
+            language: letter or tag of a language of the bundle, such as "b" or "en-GB"; None: that of each
+                voice.
             markup: False: brackets and tags are text.
             omit: kinds of text that are left out: citations, code, math, notes.
 
@@ -190,7 +193,7 @@ class Synthesizer:
         text: str | Iterable[str],
         voice: str | None = None,
         speed: float = 1.0,
-        seed: int = 0,
+        seed: int | None = 0,
         pauses: Pauses = PAUSES,
         division: Division = DIVISION,
         ssml: bool | None = None,
@@ -213,7 +216,7 @@ class Synthesizer:
         text: str | Iterable[str],
         voice: str | None = None,
         speed: float = 1.0,
-        seed: int = 0,
+        seed: int | None = 0,
         pauses: Pauses = PAUSES,
         division: Division = DIVISION,
         ssml: bool | None = None,
@@ -229,36 +232,60 @@ class Synthesizer:
         those of the same text in one string. Closing or dropping the stream cancels the work.
 
         Args:
-            text: see `__call__`, as the other arguments.
-            voice: see `__call__`.
-            speed: see `__call__`.
-            seed: see `__call__`.
-            pauses: see `__call__`.
-            division: see `__call__`.
-            ssml: see `__call__`.
+            text: plain or with markup (docs/text.md), in one string or in portions.
+            voice: name or mix; None: `Voices.default`.
+            speed: factor; above 1 is faster.
+            seed: of the noise; None: a random one, which `Stream.plan` has.
+            pauses: seconds of silence between pieces.
+            division: lengths of pieces in phonemes.
+            ssml: whether the text is SSML; None: it is if it begins with `<speak>`.
             skip: number of pieces that are planned but not rendered, to resume a speech; None: all.
-            language: see `__call__`.
+            language: letter or tag; None: that of each voice.
             unread: kinds of written forms whose rules are not applied, see `FrontEnd.leaving`.
-            markup: see `__call__`.
-            omit: see `__call__`.
+            markup: False: brackets and tags are text.
+            omit: kinds of text that are left out: citations, code, math, notes.
 
         Raises:
             InputError: an argument is invalid; while chunks are computed, the text is.
         """
         from kokoro_tvm.runtime.speech.sentences import sentences_of_text  # slow to import
 
-        voice = self.voices.default if voice is None else voice
+        if isinstance(text, Sequence) and not isinstance(text, str):
+            raise InputError(
+                "The text is a list, whose items would be spoken as one text without spaces. Speak each item "
+                "in a loop, or many at once with `kokoro-tvm batch`."
+            )
+        voice = self.voices.resolve(voice)
         front_end = self.front_end.with_unread_forms(unread) if unread else self.front_end
         sentences = sentences_of_text(text, self._known(voice, language), front_end, ssml, markup, omit)
         style = Style(self._tables(voice), 1.0, pauses, division)
         return self._stream(sentences, voice, speed, seed, style, skip)
+
+    async def astream(self, text: str | Iterable[str], **options: Any) -> AsyncIterator[Chunk]:
+        """Synthesize piece by piece without blocking the event loop. Ending the iteration cancels the work.
+
+        Args:
+            text: plain or with markup, in one string or in portions.
+            options: those of `stream`.
+
+        Raises:
+            InputError: an argument or the text is invalid.
+        """
+        import asyncio  # slow to import
+
+        stream = await asyncio.to_thread(self.stream, text, **options)
+        try:
+            while (chunk := await asyncio.to_thread(next, stream, None)) is not None:
+                yield chunk
+        finally:
+            stream.close()
 
     def from_phonemes(
         self,
         phonemes: str | Sequence[str],
         voice: str | None = None,
         speed: float = 1.0,
-        seed: int = 0,
+        seed: int | None = 0,
         pauses: Pauses = PAUSES,
     ) -> Speech:
         """Synthesize phonemes.
@@ -269,10 +296,10 @@ class Synthesizer:
 
         Args:
             phonemes: one utterance, or several, in misaki's alphabet.
-            voice: see `__call__`.
-            speed: see `__call__`.
-            seed: see `__call__`.
-            pauses: see `__call__`.
+            voice: name or mix; None: `Voices.default`.
+            speed: factor; above 1 is faster.
+            seed: of the noise; None: a random one, which the plan of the result has.
+            pauses: seconds of silence between utterances.
 
         Raises:
             InputError: an argument is invalid, or no symbol is known.
@@ -284,7 +311,7 @@ class Synthesizer:
         phonemes: str | Sequence[str],
         voice: str | None = None,
         speed: float = 1.0,
-        seed: int = 0,
+        seed: int | None = 0,
         pauses: Pauses = PAUSES,
     ) -> Plan:
         """Plan the speech of `from_phonemes`, whose arguments and errors it has."""
@@ -296,14 +323,14 @@ class Synthesizer:
         phonemes: str | Sequence[str],
         voice: str | None = None,
         speed: float = 1.0,
-        seed: int = 0,
+        seed: int | None = 0,
         pauses: Pauses = PAUSES,
         skip: int | None = 0,
     ) -> Stream:
         """Synthesize phonemes piece by piece; see `from_phonemes` and `stream`."""
         from kokoro_tvm.runtime.speech.sentences import sentences_of_phonemes
 
-        voice = self.voices.default if voice is None else voice
+        voice = self.voices.resolve(voice)
         texts = [phonemes] if isinstance(phonemes, str) else list(phonemes)
         sentences = sentences_of_phonemes(texts, self.bundle.vocabulary)
         style = Style(self._tables(voice), 1.0, pauses, _WHOLE)
@@ -364,7 +391,7 @@ class Synthesizer:
         """
         from kokoro_tvm.runtime.text.reading import phonemize_markup
 
-        voice = self.voices.default if voice is None else voice
+        voice = self.voices.resolve(voice)
         known = self._known(voice, language)
         utterances = phonemize_markup(text, known, self.front_end, ssml, markup, omit)
         return [utterance.phonemes for utterance in utterances if utterance.tokens]
@@ -375,7 +402,7 @@ class Synthesizer:
         ref_s: ArrayLike,
         speed: float = 1.0,
         noise: Noise | None = None,
-        seed: int = 0,
+        seed: int | None = 0,
     ) -> Speech:
         """Synthesize one utterance from token ids, like the stock model's `forward_with_tokens`.
 
@@ -385,14 +412,14 @@ class Synthesizer:
             speed: factor; above 1 is faster.
             noise: standard normal float32 (samples,), or a function from the number of samples to it; None:
                 drawn from `seed`.
-            seed: 0 to 2**64 - 1.
+            seed: 0 to 2**64 - 1; None: a random one.
 
         Raises:
             InputError: an argument is invalid.
             TooLongError: the utterance exceeds the largest bucket. It is an InputError.
         """
         speed = check_speed(speed)
-        check_seed(seed)
+        seed = draw_seed(seed)
         tokens = check_token_ids(token_ids, self.bundle)
         style = check_ref_s(ref_s, self.bundle)
         self._announce(speed)
@@ -406,14 +433,20 @@ class Synthesizer:
         return Speech(audio, self.bundle.sample_rate, durations, model.timings)
 
     def _stream(
-        self, sentences: Iterator[Breath], voice: str, speed: float, seed: int, style: Style, skip: int | None
+        self,
+        sentences: Iterator[Breath],
+        voice: str,
+        speed: float,
+        seed: int | None,
+        style: Style,
+        skip: int | None,
     ) -> Stream:
         style = replace(style, speed=check_speed(speed))
         bundle = self.bundle
         rates = bundle.sample_rate, bundle.samples_per_frame
         # One utterance of phonemes equals the result of `run`, bit for bit.
         mute = style.division is not _WHOLE
-        plan = Plan((), voice, style.speed, check_seed(seed), *rates, mute=mute)
+        plan = Plan((), voice, style.speed, draw_seed(seed), *rates, mute=mute)
         self._announce(style.speed)
         model = Model(bundle, self.runner)
         return Stream(model, style.table, plan, plan_pieces(model, sentences, style), skip)

@@ -15,7 +15,7 @@ from kokoro_tvm.serving.bodies import AudioBody, CaptionBody
 from kokoro_tvm.serving.downloads import choose_file_name
 from kokoro_tvm.serving.encoding import FORMATS
 from kokoro_tvm.serving.json_input import ComputationRoute, JsonRoute
-from kokoro_tvm.serving.names import letter_of, with_own_names
+from kokoro_tvm.serving.names import letter_of
 from kokoro_tvm.serving.requests import CaptionedRequest, CombineRequest, PhonemesRequest, PhonemizeRequest
 from kokoro_tvm.serving.responses import (
     ComputedResponse,
@@ -45,7 +45,7 @@ async def captioned(body: CaptionedRequest, request: Request, service: CurrentSe
         body.volume_multiplier,
         body.return_timestamps,
         body.stream,
-        with_own_names(body.voice, voices) if body.allow_voice_tags else None,
+        voices.resolve(body.voice) if body.allow_voice_tags else None,
     )
     return await respond_with_speech(service, request, body, captions, body.headers)
 
@@ -89,7 +89,7 @@ async def combine(body: CombineRequest, request: Request, service: CurrentServic
 
     def compute() -> Response:
         """Return the mix of voices as a file."""
-        data = encode_voice(voices.table(with_own_names(body.voices, voices)), ".pt")
+        data = encode_voice(voices.table(voices.resolve(body.voices)), ".pt")
         return Response(data, media_type="application/octet-stream", headers=headers)
 
     return ComputedResponse(service.scheduler.compute(compute, request.state.priority))

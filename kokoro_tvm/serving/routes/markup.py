@@ -19,7 +19,6 @@ from kokoro_tvm.serving.bodies import AudioBody
 from kokoro_tvm.serving.errors import ApiError
 from kokoro_tvm.serving.feed import read_in_turns
 from kokoro_tvm.serving.json_input import ComputationRoute, JsonRoute
-from kokoro_tvm.serving.names import with_own_names
 from kokoro_tvm.serving.requests import DialogueRequest, SsmlRequest
 from kokoro_tvm.serving.responses import ComputedResponse, SpeechResponse, content_of, respond_with_speech
 from kokoro_tvm.serving.service import CurrentService, Service
@@ -83,7 +82,7 @@ def _write_script(body: DialogueRequest, service: Service) -> str:
         raise ApiError(400, message, "turns", "string_above_max_length")
     parts = []
     for index, turn in enumerate(body.turns):
-        voice = with_own_names(turn.voice, voices)
+        voice = voices.resolve(turn.voice)
         try:
             voices.split(voice)
         except InputError as error:

@@ -191,15 +191,15 @@ class ProcessSession(SessionBase):
                     self._machines[component.name, library.bucket] = machine
                 tensors = map_safetensors(component.weights.path, files[component.weights])
                 arrays = [find_parameter(component, port, tensors) for port in component.parameters]
-                kept = [server.keep(array, self._device(component)) for array in arrays]
-                self._parameters[component.name] = kept
+                numbers = [server.keep(array, self._device(component)) for array in arrays]
+                self._parameters[component.name] = numbers
 
     def _execute(
         self, component: Component, bucket: int, length: int, inputs: list[Array]
     ) -> tuple[Array, ...]:
         """Call the component's function in the server, on inputs and kept weights."""
-        machine, kept = self._machines[component.name, bucket], self._parameters[component.name]
-        arguments: list[int | Array] = [*inputs, *kept]
+        machine, parameters = self._machines[component.name, bucket], self._parameters[component.name]
+        arguments: list[int | Array] = [*inputs, *parameters]
         return self._server.call(machine, component.function, arguments, device=self._device(component))
 
     def _device(self, component: Component) -> str:

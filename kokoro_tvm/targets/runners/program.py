@@ -74,8 +74,8 @@ class SpeakProgram:
             else:
                 noise.tofile(Path(name, "noise"))
                 words += ["--noise", str(Path(name, "noise"))]
-            printed = self._run(Path(name), *words, "--durations", "-o", str(out))
-            return ProgramOutput(_read_samples(out), np.array(printed.split(), np.int64))
+            output = self._run(Path(name), *words, "--durations", "-o", str(out))
+            return ProgramOutput(_read_samples(out), np.array(output.split(), np.int64))
 
     def synthesize_text(
         self, text: str, voice: str, decode: bool
@@ -88,8 +88,8 @@ class SpeakProgram:
         with TemporaryDirectory(prefix="kokoro-tvm-") as name:
             out = Path(name, "out.wav")
             words = [text, "--voice", voice, "--words"]
-            printed = self._run(Path(name), *words, *(["-o", str(out)] if decode else []))
-            return printed.splitlines(), _read_samples(out) if decode else None
+            output = self._run(Path(name), *words, *(["-o", str(out)] if decode else []))
+            return output.splitlines(), _read_samples(out) if decode else None
 
     def _run(self, folder: Path, *words: str) -> str:
         """Run a copy of the program in a folder, which is its cache folder too, and return its output.
@@ -101,7 +101,7 @@ class SpeakProgram:
         environment = {k: v for k, v in os.environ.items() if not k.startswith("TVM_")}
         start = self._start(folder / self._program)
         try:
-            done = subprocess.run(
+            process = subprocess.run(
                 [*start.command, str(self._bundle), *words, "--threads", str(self._threads)],
                 capture_output=True,
                 encoding="utf-8",
@@ -110,9 +110,9 @@ class SpeakProgram:
             )
         finally:
             start.afterwards()
-        if done.returncode:
-            raise BundleError(f"{self._bundle / self._program} failed: {_describe_failure(done)}")
-        return done.stdout
+        if process.returncode:
+            raise BundleError(f"{self._bundle / self._program} failed: {_describe_failure(process)}")
+        return process.stdout
 
 
 def _read_samples(wav: Path) -> NDArray[np.float32]:
@@ -120,8 +120,8 @@ def _read_samples(wav: Path) -> NDArray[np.float32]:
     return np.frombuffer(wav.read_bytes()[_WAV_HEAD:], "<f4").astype(np.float32)
 
 
-def _describe_failure(done: subprocess.CompletedProcess[str]) -> str:
+def _describe_failure(process: subprocess.CompletedProcess[str]) -> str:
     """Say why a program failed: its signal, its message or its exit status."""
-    if done.returncode < 0:
-        return f"{signal.Signals(-done.returncode).name} ended it"
-    return done.stderr.strip() or f"exit status {done.returncode}"
+    if process.returncode < 0:
+        return f"{signal.Signals(-process.returncode).name} ended it"
+    return process.stderr.strip() or f"exit status {process.returncode}"

@@ -1,4 +1,4 @@
-"""Print a result as tables."""
+"""Print a result: a summary, then tables that fit 80 columns. The file has all figures."""
 
 from __future__ import annotations
 
@@ -15,34 +15,41 @@ _NOISY_CORES = 0.1  # a thread that waits for an interrupted one waits for milli
 
 
 def print_result(result: Result, console: Console) -> None:
-    """Print all tables of a result."""
-    console.print(Group(*_render_parts(result)))
+    """Print the summary and all tables of a result."""
+    console.print(Group(*map(Text, _summarize(result)), *_tables(result)))
 
 
-def _render_parts(result: Result) -> Iterator[RenderableType]:
-    """Yield what `print_result` prints."""
-    yield Text(f"{result.machine}\n{result.threads} threads, {result.rounds} rounds, voice {result.voice}")
+def _summarize(result: Result) -> Iterator[str]:
+    """Yield the machine, the conditions, and a line for every bundle about the longest text that it spoke."""
+    yield str(result.machine)
+    rounds = "1 round" if result.rounds == 1 else f"{result.rounds} rounds"
+    yield f"{result.threads} threads, {rounds}, voice {result.voice}; {_describe_load(result)}"
     if not result.complete:
-        yield Text("the run was cut off before its end")
+        yield "the run was cut off before its end"
     if result.isa is not None:
         variables = next((system.variables for system in result.systems if system.variables), {})
         settings = ", ".join(f"{name}={value}" for name, value in variables.items())
-        yield Text(f"peers held to {result.isa.upper()}" + (f" by {settings}" if settings else ""))
-    yield Text(
-        "peak: "
-        + ", ".join(f"{flops / 1e9:.0f} GFLOP/s in {name}" for name, flops in result.peak_flops_per_s.items())
-    )
-    yield Text(_describe_noise(result))
+        yield f"peers held to {result.isa.upper()}" + (f" by {settings}" if settings else "")
+    titles = {system.name: system.title for system in result.systems}
+    for system in (system for system in result.systems if system.ours and system.texts):
+        last = system.texts[-1]
+        factors = {
+            c.of: 1 / c.ratio for c in result.comparisons if (c.name, c.text) == (system.name, last.text)
+        }
+        gains = ", ".join(f"{factor:.1f}x of {titles[name]}" for name, factor in factors.items())
+        yield f"{system.title}: {last.audio_s:.1f} s of speech in {_format_time(last.median_s)}" + (
+            f"; speed: {gains}" if gains else ""
+        )
+
+
+def _tables(result: Result) -> Iterator[RenderableType]:
     yield _tabulate_speed(result)
     yield _tabulate_systems(result)
     if any(text.components for system in result.systems for text in system.texts):
         yield _tabulate_components(result)
-    for line in comparison_lines(result):
-        yield Text(line)
 
 
 def _make_table(title: str, left: str, *right: str) -> Table:
-    """Return an empty table with left-aligned columns, comma-separated, then right-aligned ones."""
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for heading in left.split(", "):
         table.add_column(heading)
@@ -52,97 +59,70 @@ def _make_table(title: str, left: str, *right: str) -> Table:
 
 
 def _tabulate_speed(result: Result) -> Table:
-    """Return the table of times and memory by text and system."""
-    right = ("audio", "median", "minimum", "RTF", "of PyTorch", "first call", "peak memory")
-    table = _make_table("Speaking", "text, system", *right)
+    table = _make_table("Speaking", "text, system", "audio", "median", "real time", "PyTorch", "memory")
     for text in result.texts:
         stock = next((s.on(text.name) for s in result.systems if s.name == "pytorch"), None)
         for system in result.systems:
             timing = system.on(text.name)
-            cells = _timing_cells(timing, stock) if timing else [_status_of(system), *[""] * 6]
+            cells = _timing_cells(timing, stock) if timing else [_status_of(system), *[""] * 4]
             table.add_row(text.name, _format_title(system), *cells)
         table.add_section()
     return table
 
 
 def _timing_cells(timing: TextResult, stock: TextResult | None) -> list[str]:
-    """Format a text's times, and their share of the stock model's."""
     return [
-        f"{timing.audio_s:.2f} s",
-        f"{timing.median_s:.3f} s",
-        f"{timing.minimum_s:.3f} s",
-        f"{timing.rtf:.3f}",
-        f"{timing.median_s / stock.median_s:.2f}" if stock else "",
-        f"{timing.first_s:.3f} s",
+        f"{timing.audio_s:.1f} s",
+        _format_time(timing.median_s),
+        f"{1 / timing.rtf:.1f}x",
+        f"{stock.median_s / timing.median_s:.1f}x" if stock else "",
         "" if timing.peak_rss_bytes is None else f"{timing.peak_rss_bytes / 1e6:.0f} MB",
     ]
 
 
 def _tabulate_systems(result: Result) -> Table:
-    """Return the table of cold starts, versions and sizes."""
-    right = ("cold start", "of it imports", "of PyTorch", "on disk")
-    table = _make_table("Systems", "system, runs as, versions, problem", *right)
-    stock = next((s.cold_start_s for s in result.systems if s.name == "pytorch"), None)
+    table = _make_table("Systems", "system, runs as, problem", "cold start", "imports", "on disk")
     for system in result.systems:
-        cold = system.cold_start_s
         table.add_row(
             _format_title(system),
             system.details,
-            ", ".join(f"{name} {version}" for name, version in system.versions.items()),
             Text(system.problem or ""),  # square brackets are no markup
-            "" if cold is None else f"{cold:.2f} s",
-            "" if system.import_s is None else f"{system.import_s:.2f} s",
-            f"{cold / stock:.2f}" if cold is not None and stock else "",
+            "" if system.cold_start_s is None else _format_time(system.cold_start_s),
+            "" if system.import_s is None else _format_time(system.import_s),
             "" if system.disk_bytes is None else f"{system.disk_bytes / 1e6:.0f} MB",
         )
     return table
 
 
 def _tabulate_components(result: Result) -> Table:
-    """Return the table of the bundles' components by text."""
-    table = _make_table(
-        "Components", "text, system, component", "seconds", "GFLOP", "GFLOP/s", "share of peak"
-    )
+    table = _make_table("Components", "text, system, component", "time", "GFLOP", "GFLOP/s", "of peak")
     for text in result.texts:
         for system in result.systems:
             timing = system.on(text.name)
             for part in timing.components if timing else ():
                 share = "" if part.share_of_peak is None else f"{part.share_of_peak:.0%}"
+                cells = (f"{part.seconds_s * 1e3:.1f} ms", f"{part.flops / 1e9:.1f}")
                 speed = f"{part.flops_per_s / 1e9:.0f}"
-                cells = (f"{part.seconds_s:.4f} s", f"{part.flops / 1e9:.2f}", speed, share)
-                table.add_row(text.name, _format_title(system), part.component, *cells)
+                table.add_row(text.name, _format_title(system), part.component, *cells, speed, share)
             if timing and timing.components:
                 table.add_section()
     return table
 
 
-def comparison_lines(result: Result) -> Iterator[str]:
-    """Yield a line for every bundle and text: its share of the peers' time."""
-    titles = {system.name: system.title for system in result.systems}
-    for name in dict.fromkeys(c.name for c in result.comparisons):
-        for text in result.texts:
-            notes = [
-                f"{c.ratio:.2f} of {titles[c.of]}" + ("" if c.against == "pytorch" else f" ({c.against})")
-                for c in result.comparisons
-                if (c.name, c.text) == (name, text.name)
-            ]
-            if notes:
-                yield f"{titles[name]}, {text.name}: {', '.join(notes)}"
-
-
-def _describe_noise(result: Result) -> str:
-    """Say how busy other processes were."""
+def _describe_load(result: Result) -> str:
     if result.others_cores is None:
-        return "how busy other processes were is unknown, because the run was cut off"
-    busy = f"other processes kept {result.others_cores:.2f} cores busy meanwhile"
-    return busy if result.others_cores < _NOISY_CORES else f"{busy}: measure again on a quiet machine"
+        return "cut off, so the load by others is unknown"
+    load = f"others kept {result.others_cores:.1f} cores busy"
+    return load if result.others_cores < _NOISY_CORES else f"{load}: measure again"
+
+
+def _format_time(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds >= 1 else f"{seconds * 1e3:.0f} ms"
 
 
 def _format_title(system: SystemResult) -> Text:
-    """Return a system's title, bold for bundles."""
     return Text(system.title, style="bold" if system.ours else "")
 
 
 def _status_of(system: SystemResult) -> str:
-    """Return why a system has no times: `failed` or `not run`."""
     return "failed" if (system.problem or "").startswith("failed") else "not run"

@@ -147,5 +147,5 @@ def _silent_frames(phonemes: str, frames: NDArray[np.int64]) -> tuple[int, int]:
     """Count the frames before the first sound and after the last one; `frames` has boundary symbols."""
     sounds = [place for place, symbol in enumerate(phonemes, start=1) if symbol.isalpha()]
     last = sounds[-1]
-    heard = min(int(frames[last]), _LAST_SOUND_FRAMES)
-    return int(frames[: sounds[0]].sum()), int(frames[last:].sum()) - heard
+    last_sound = min(int(frames[last]), _LAST_SOUND_FRAMES)
+    return int(frames[: sounds[0]].sum()), int(frames[last:].sum()) - last_sound

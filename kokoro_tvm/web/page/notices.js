@@ -3,11 +3,12 @@
 import { byId, element } from "./dom.js";
 
 const MOST = 20;
-const list = byId("notices");
+const box = byId("notices");
+const list = /** @type {HTMLUListElement} */ (box.firstElementChild);
 
 export function clearNotices() {
   list.replaceChildren();
-  list.hidden = true;
+  box.hidden = true;
 }
 
 /** Show a notice unless it is shown already. @param {string} notice a sentence */
@@ -15,5 +16,5 @@ export function addNotice(notice) {
   const isShown = [...list.children].some((item) => item.textContent === notice);
   if (isShown || list.children.length === MOST) return;
   list.append(element("li", {}, notice));
-  list.hidden = false;
+  box.hidden = false;
 }

@@ -113,6 +113,7 @@ def test_say_defaults(
         "seed": 0,
         "ssml": None,
         "markup": True,
+        "language": None,
         "skip": 0,
     }
     assert re.match(

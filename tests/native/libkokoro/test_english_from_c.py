@@ -21,7 +21,7 @@ from kokoro_tvm.runtime.text.frontend.tokens import Token
 from kokoro_tvm.validation.reference.phonemes import sentences
 
 PROGRAM = Path(__file__).parent / "programs" / "english.c"
-ORIGINS = ("", "lexicon", "letters", "spelled", "mark")
+ORIGINS = ("", "lexicon", "names", "letters", "spelled", "mark")
 VOWELS = {-1: None, 0: False, 1: True}
 STRESSES = (None, -2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0)  # in the order of source.h
 SPECIAL = """

@@ -424,8 +424,13 @@ def test_markdown_brackets_take_linear_time(opening: str, closing: str) -> None:
         ),
         (
             ".html",
-            "m<sup>2</sup> a km<sup>2</sup> 10<sup>16</sup> 1<sup>st</sup> M<sup>me</sup>",
-            "m² a km² 10¹⁶ 1st Mme",
+            "m<sup>2</sup> a km<sup>2</sup> 10<sup>16</sup> 1<sup>st</sup> M<sup>me</sup> bc<sup>3</sup>",
+            "m² a km² 10¹⁶ 1st Mme bc³",
+        ),
+        (
+            ".html",
+            'If <math alttext="a^2=b"><msup><mi>a</mi><mn>2</mn></msup><mo>=</mo><mi>b</mi></math>, stop.',
+            "If $a^2=b$ , stop.",
         ),
         (".md", "a <!-- b --> c <!-- d", "a c <!-- d"),
         (".md", "<!-- a\n\nb -->\n\nc\n\n<!-- d", "c\n\n<!-- d"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from kokoro_tvm.common.errors import InputError
@@ -44,6 +46,13 @@ def test_parse_source_uses_the_default_registry(
 ) -> None:
     monkeypatch.setenv("KOKORO_TVM_REGISTRY", registry)
     assert parse_source("x86-64-v3") == place
+
+
+def test_parse_source_takes_a_folder_of_a_bare_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KOKORO_TVM_REGISTRY", raising=False)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bundles").mkdir()
+    assert parse_source("bundles") == parse_place("bundles") == Layout("bundles")
 
 
 @pytest.mark.parametrize(

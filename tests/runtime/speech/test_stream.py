@@ -189,7 +189,8 @@ def test_stream_refuses_arguments_immediately(roomy: tuple[Synthesizer, FakeRunn
 
 
 @pytest.mark.parametrize(
-    ("text", "message"), [("", "empty"), ("?", "no letter"), ([], "empty"), (["\x01\x02"], "no le")]
+    ("text", "message"),
+    [("", "empty"), ("?", "no letter"), (iter(()), "empty"), (iter(["\x01\x02"]), "no le")],
 )
 def test_stream_refuses_empty_text(roomy: tuple[Synthesizer, FakeRunner], text: Any, message: str) -> None:
     with pytest.raises(InputError, match=f"nothing to speak.*{message}"):
@@ -244,6 +245,7 @@ def test_stream_uses_the_requested_language(roomy: tuple[Synthesizer, FakeRunner
     assert tts.plan("Bad.", "af_heart", language="b") == replace(
         tts.plan("Bad.", "bf_emma"), voice="af_heart"
     )
+    assert tts.plan("Bad.", language="en-GB") == tts.plan("Bad.", language="b")
     with pytest.raises(InputError, match=r"There is no language 'q'\. Choose one of a \(American English\)"):
         tts.stream("Bad.", language="q")
 

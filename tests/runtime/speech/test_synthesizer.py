@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import math
 import warnings
@@ -15,7 +16,7 @@ from toy_bundle import SAMPLES, VOCABULARY
 from kokoro_tvm.common.constants import COMPONENTS
 from kokoro_tvm.common.errors import BundleError, InputError
 from kokoro_tvm.common.noise import draw_noise
-from kokoro_tvm.runtime import Division, Pauses, SpeechWarning, Synthesizer, TooLongError
+from kokoro_tvm.runtime import Chunk, Division, Pauses, SpeechWarning, Synthesizer, TooLongError
 from kokoro_tvm.runtime.text.frontend import languages as g2p
 from kokoro_tvm.runtime.text.frontend.source import SourceText
 from kokoro_tvm.runtime.text.frontend.strings import tokenize_phonemes
@@ -234,6 +235,46 @@ def test_seed_determines_the_audio(fake: tuple[Synthesizer, Any]) -> None:
     first, second = (tts.from_phonemes(long, seed=8) for _ in range(2))
     assert np.array_equal(first.audio, second.audio)
     assert not np.array_equal(first.audio, tts.from_phonemes(long, seed=9).audio)
+
+
+def test_random_seed_is_recorded(fake: tuple[Synthesizer, Any]) -> None:
+    tts, _ = fake
+    spoken, other = (tts.from_phonemes("hhh", seed=None) for _ in range(2))
+    assert spoken.plan is not None and other.plan is not None
+    assert spoken.plan.seed != other.plan.seed
+    assert np.array_equal(spoken.audio, tts.from_phonemes("hhh", seed=spoken.plan.seed).audio)
+
+
+def test_synthesizer_takes_names_of_openai(fake: tuple[Synthesizer, Any]) -> None:
+    tts, _ = fake
+    spoken = tts.from_phonemes("hhh", voice="marin")
+    assert np.array_equal(spoken.audio, tts.from_phonemes("hhh", voice="af_heart").audio)
+    assert spoken.plan is not None and spoken.plan.voice == "af_heart"
+
+
+def test_synthesizer_refuses_a_list_of_texts(fake: tuple[Synthesizer, Any]) -> None:
+    for call in (fake[0], fake[0].stream, fake[0].plan):
+        with pytest.raises(InputError, match=r"The text is a list.* in a loop, .*`kokoro-tvm batch`"):
+            call(["Hello.", "world."])
+
+
+def test_astream_yields_the_chunks_of_a_stream(fake_synthesizer: Synthesizer) -> None:
+    text = "A bad dog. " * 9
+
+    async def collect(most: int) -> list[Chunk]:
+        chunks = []
+        async for chunk in fake_synthesizer.astream(text, seed=3):
+            chunks.append(chunk)
+            if len(chunks) == most:
+                break
+        return chunks
+
+    whole = list(fake_synthesizer.stream(text, seed=3))
+    assert len(whole) > 2
+    for most in (1, 99):
+        chunks = asyncio.run(collect(most))
+        assert [chunk.start for chunk in chunks] == [chunk.start for chunk in whole[:most]]
+        assert all(np.array_equal(a.audio, b.audio) for a, b in zip(chunks, whole, strict=False))
 
 
 def test_from_phonemes_refuses_indivisible_text(fake: tuple[Synthesizer, Any]) -> None:

@@ -83,7 +83,7 @@ def test_espeak_reads_other_languages(code: str) -> None:
     [
         ("e", "espeakng_loader", "phonemizer-fork espeakng-loader"),
         ("j", "mojimoji", "misaki fugashi jaconv mojimoji unidic-lite"),
-        ("z", "jieba", "misaki jieba pypinyin cn2an ordered-set"),
+        ("z", "jieba", "misaki jieba pypinyin g2pM cn2an ordered-set"),
     ],
 )
 def test_missing_package_is_named(

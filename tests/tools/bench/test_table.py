@@ -15,8 +15,9 @@ GOLDEN = Path(__file__).parent / "golden/table.txt"
 
 def test_print_result_equals_the_golden_file() -> None:
     out = io.StringIO()
-    print_result(complete_result(), Console(file=out, width=132, color_system=None))
+    print_result(complete_result(), Console(file=out, width=80, color_system=None))
     lines = "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
+    assert max(map(len, lines.splitlines())) <= 80
     assert lines == GOLDEN.read_text(encoding="utf-8")
 
 

@@ -82,6 +82,12 @@ def test_unknown_word_counts_in_the_rate_only() -> None:
     assert (difference["word"], difference["known"]) == ("xyzzy", False)
 
 
+@pytest.mark.parametrize(("place", "errors"), [(0, 1), (1, 0)])
+def test_word_of_the_names_may_differ_if_misaki_guesses_it(place: int, errors: int) -> None:
+    report = judge_phonemes({"English": [spoiled(place, phonemes="ˈɛks", origin="names")]}, {})
+    assert len(report.differences["English"]) == errors
+
+
 def test_too_many_wrong_symbols_fail() -> None:
     whole = sentence(9)
     ours = [replace(token, phonemes="") if token.origin == "espeak" else token for token in whole.ours]

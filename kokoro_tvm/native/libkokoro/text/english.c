@@ -4,14 +4,15 @@
 #include "parts.h"
 #include "tagger.h"
 
-enum { FORMAT = 5, LONGEST = 20 }; /* LONGEST: parts of a word that are looked up together */
+enum { FORMAT = 6, LONGEST = 20 }; /* LONGEST: parts of a word that are looked up together */
 
 struct english {
   int british, has_homographs;
   tokenizer tokenizer;
   tagger tagger;
   homographs homographs;
-  dictionary gold, silver, letters;
+  dictionary gold, silver, names;
+  joint_ngrams letters;
 };
 
 /* State of one text. word: allocator of the current word. */
@@ -36,7 +37,8 @@ english *open_english(scope *s, const tensors *file, int british) {
   result->has_homographs = open_homographs(s, file, british, result->tagger.channels, &result->homographs);
   result->gold = open_dictionary(s, file, british ? "lexicon.gb.gold" : "lexicon.us.gold");
   result->silver = open_dictionary(s, file, british ? "lexicon.gb.silver" : "lexicon.us.silver");
-  result->letters = open_dictionary(s, file, british ? "letters.gb" : "letters.us");
+  result->names = open_dictionary(s, file, british ? "lexicon.gb.names" : "lexicon.us.names");
+  result->letters = open_joint_ngrams(s, file, british ? "letters.gb" : "letters.us");
   return result;
 }
 
@@ -322,8 +324,8 @@ tokens read_english(work *w, const english *e, const source *from) {
   size_t lead = 0;
   while (lead < from->text.size && is_space(from->text.at[lead])) ++lead;
   call c = {.w = w, .word = temporary_memory(w), .of = e};
-  c.lexicon = (lexicon){use_dictionary(w, &e->gold), use_dictionary(w, &e->silver), use_dictionary(w, &e->letters),
-                        e->british};
+  c.lexicon = (lexicon){use_dictionary(w, &e->gold), use_dictionary(w, &e->silver), use_dictionary(w, &e->names),
+                        &e->letters, e->british};
   c.exceptions = use_dictionary(w, &e->tokenizer.exceptions);
   c.norms = use_dictionary(w, &e->tagger.norms);
   c.symbols = use_dictionary(w, &e->tagger.symbols);

@@ -44,9 +44,10 @@ const reader *open_reader(scope *s, const tensors *file, char letter, const read
 }
 
 normalized normalize(work *w, source from, const reader *r, notes *notices) {
-  edits (*const steps[])(work *, string) = {tags, entities, marks, composed_letters, expanded_letters, apostrophes, dashes, emoji_names};
+  edits (*const steps[])(work *, string) = {tags, entities, marks, composed_letters, expanded_ligatures, apostrophes, dashes,
+                                             expanded_numerals, emoji_names};
   notes words = {0};
-  size_t count = sizeof steps / sizeof *steps - !r->english; /* the last step is English: names of emoji */
+  size_t count = sizeof steps / sizeof *steps - (r->english ? 0 : 2); /* the last two steps are English */
   for (size_t i = 0; i < count; ++i) {
     edits part = steps[i](w, from.text);
     from = apply_free_edits(w, from, &part);

@@ -266,6 +266,11 @@ string read_word(work *w, lexicon *l, string word, string tag, context after, st
   string result = read_special(&r, word);
   if (!IS_NONE(result)) return result;
   if (is_capitalised(&r, word) && knows_lower(&r, lower(w, word))) word = lower(w, word);
+  return read_entry(w, l, word, tag, after, expected);
+}
+
+string read_entry(work *w, lexicon *l, string word, string tag, context after, stress expected) {
+  reading r = {w, l, tag, expected, after};
   string spellings[3] = {word};
   int count = 1;
   if (ends_with(word, "s'")) {
@@ -276,7 +281,7 @@ string read_word(work *w, lexicon *l, string word, string tag, context after, st
   }
   for (int i = 0; i < count; ++i)
     if (is_known(w, l, spellings[i])) return look_up(w, l, spellings[i], tag, expected, &after);
-  result = with_s(&r, word);
+  string result = with_s(&r, word);
   if (!result.size) result = with_ed(&r, word);
   if (result.size) return result;
   if (expected == AS_IT_IS) r.wanted = SLIGHT;

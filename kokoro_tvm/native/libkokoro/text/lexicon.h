@@ -1,8 +1,9 @@
-/* Words to phonemes by the lexicon (runtime/text/frontend/lexicon.py) or by letters (letters.py, unknown.py). */
+/* Words to phonemes by the lexicon (runtime/text/frontend/lexicon.py) or by letters (letters.py). */
 #ifndef KOKORO_LEXICON_H
 #define KOKORO_LEXICON_H
 
 #include "dictionary.h"
+#include "joint_ngrams.h"
 #include "source.h"
 
 enum { PRIMARY = 0x2C8, SECONDARY = 0x2CC };
@@ -22,12 +23,15 @@ typedef struct context {
 
 /* One English in a call. Its allocators outlive a word. */
 typedef struct lexicon {
-  opened gold, silver, letters;
+  opened gold, silver, names;
+  const joint_ngrams *letters;
   int british;
 } lexicon;
 
 /* Return the phonemes of a word as a part of speech; NONE if word and stem are unknown. */
 string read_word(work *w, lexicon *l, string word, string tag, context after, stress expected);
+/* The same for a word that is no special case: by its entry or its stem's. */
+string read_entry(work *w, lexicon *l, string word, string tag, context after, stress expected);
 /* Return whether a word in capitals may be an initialism. */
 int is_initialism(work *w, lexicon *l, string word);
 /* Return the names of a word's letters, the last one stressed; NONE if a letter has no name. */

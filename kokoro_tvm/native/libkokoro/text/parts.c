@@ -104,7 +104,8 @@ static int origin_of(const part *parts, size_t count) {
     const part *p = &parts[i];
     int empty = !IS_NONE(p->phonemes) && !p->phonemes.size, origin = p->origin;
     if (empty && origin == FROM_NOTHING) continue;
-    if (origin == FROM_LETTERS || origin == FROM_SPELLED || origin == FROM_NOTHING) return origin;
+    if (origin == FROM_NAMES || origin == FROM_LETTERS || origin == FROM_SPELLED || origin == FROM_NOTHING)
+      return origin;
     if (first < 0) first = origin;
     if (sound < 0 && p->phonemes.size) sound = origin;
   }

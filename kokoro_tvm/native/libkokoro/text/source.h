@@ -59,7 +59,7 @@ source apply_free_edits(work *w, source from, const edits *result);
 source apply_aliases(work *w, source from);
 
 /* Origins of phonemes. */
-enum { FROM_NOTHING, FROM_LEXICON, FROM_LETTERS, FROM_SPELLED, FROM_MARK, FROM_RULES, FROM_LATIN, FROM_GIVEN };
+enum { FROM_NOTHING, FROM_LEXICON, FROM_NAMES, FROM_LETTERS, FROM_SPELLED, FROM_MARK, FROM_RULES, FROM_LATIN, FROM_GIVEN };
 
 /* A word or a mark, see Token of tokens.py. */
 typedef struct token {

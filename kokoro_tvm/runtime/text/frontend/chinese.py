@@ -1,7 +1,11 @@
-"""Mandarin by misaki's rules, word by word: jieba finds words, pypinyin their syllables.
+"""Mandarin by misaki's rules, word by word: jieba finds words, pypinyin and g2pM their syllables.
 
 misaki.zh (0.9.4, as for the voices of version 1.0) first applies cn2an's numbers and its own punctuation.
 This is done here step by step, so that words keep their places.
+
+pypinyin reads the phrases of its list. Any other character of several readings is read by g2pM, which chooses
+from the sentence. (Park and Lee, "g2pM: A neural grapheme-to-phoneme conversion package for Mandarin
+Chinese based on a new open benchmark dataset", Interspeech 2020.)
 """
 
 from __future__ import annotations
@@ -9,7 +13,8 @@ from __future__ import annotations
 import logging
 import re
 import unicodedata
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterator, Sequence
 from tempfile import TemporaryDirectory
 
 from kokoro_tvm.runtime.text.frontend.source import Edit, SourceText
@@ -39,12 +44,20 @@ class Chinese:
         """
         import cn2an
         import jieba
+        import pypinyin
+        from g2pM import G2pM
         from misaki import zh
+        from pypinyin.seg import mmseg
 
         jieba.setLogLevel(logging.WARNING)  # else it prints its loading time
         self._numbers = cn2an
         self._words = jieba.Tokenizer()
         self._misaki = zh.ZHG2P
+        self._pinyin = pypinyin
+        self._phrases = mmseg.seg
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ResourceWarning)  # it leaves its files to the garbage collector
+            self._polyphones = G2pM()
         with TemporaryDirectory() as folder:
             # jieba would read a cache from the shared temporary folder, where anybody may have put one.
             self._words.tmp_dir = folder
@@ -90,6 +103,7 @@ class Chinese:
 
     def _sounds(self, text: str) -> Iterator[tuple[int, int, str, str, str]]:
         """Yield (start, end, phonemes, space after it, origin) of every part of the text."""
+        syllables = self._polyphones(text, char_split=True)
         for part in _PARTS.finditer(text):
             if part.lastgroup != "chinese":
                 yield *part.span(), part[0], "", "latin" if part["latin"] else "mark"
@@ -97,12 +111,23 @@ class Chinese:
             words = list(self._words.cut(part[0]))
             start = part.start()
             for number, word in enumerate(words, 1):
-                yield start, start + len(word), self._sound(word), " " * (number < len(words)), "word"
-                start += len(word)
+                end = start + len(word)
+                phonemes = self._sound(word, syllables[start:end])
+                yield start, end, phonemes, " " * (number < len(words)), "word"
+                start = end
 
-    def _sound(self, word: str) -> str:
+    def _sound(self, word: str, syllables: Sequence[str]) -> str:
+        """Return the phonemes of a word; `syllables` are those that g2pM chose for its characters."""
+        spelled: list[str] = []
+        for phrase in self._phrases.cut(word):
+            if len(phrase) == 1 and len(self._polyphones.cedict.get(phrase, ())) > 1:
+                spelled.append(syllables[len(spelled)].replace("u:", "v"))
+            else:
+                spelled += self._pinyin.lazy_pinyin(
+                    phrase, style=self._pinyin.Style.TONE3, neutral_tone_with_five=True
+                )
         try:
-            return str(self._misaki.word2ipa(word)).replace(_NO_PART_OF_SOUND, "")
+            return "".join(map(self._misaki.py2ipa, spelled)).replace(_NO_PART_OF_SOUND, "")
         except ValueError:  # unknown to pypinyin or misaki
             return ""
 

@@ -17,6 +17,7 @@ from kokoro_tvm.runtime.bundle.files import OpenFile
 from kokoro_tvm.runtime.bundle.tensors import map_safetensors
 from kokoro_tvm.runtime.text.frontend.dictionary import Dictionary
 from kokoro_tvm.runtime.text.frontend.homographs import HomographData
+from kokoro_tvm.runtime.text.frontend.joint_ngrams import JointNgrams
 from kokoro_tvm.runtime.text.frontend.tagger import MaxoutLayer, TaggerData
 from kokoro_tvm.runtime.text.frontend.tokenizer import TokenizerRules
 
@@ -30,7 +31,7 @@ __all__ = [
     "FrontEndFile",
 ]
 
-FORMAT = 5
+FORMAT = 6
 """Version of the layout, in the tensor `format`."""
 CONTEXT_LAYERS = 4
 """Number of the tagger's layers over a word and its neighbours."""
@@ -47,6 +48,7 @@ class EnglishData:
     Attributes:
         tokenizer, tagger: Shared by both.
         gold, silver: The lexicon.
+        names: Pronunciations of words that the lexicon lacks, names among them.
         letters: The letter-to-sound model.
         homographs: None if the tagger is not the one that the homograph model was trained with.
     """
@@ -55,7 +57,8 @@ class EnglishData:
     tagger: TaggerData
     gold: Dictionary
     silver: Dictionary
-    letters: Dictionary
+    names: Dictionary
+    letters: JointNgrams
     homographs: HomographData | None
 
 
@@ -89,11 +92,12 @@ class FrontEndFile:
                     f"{self._path} has layout {layout}, and this version reads {FORMAT}. "
                     "Build the bundle with this version."
                 )
-            gold, silver, letters = (
-                self._dictionary(name.format(variant))
-                for name in ("lexicon.{}.gold", "lexicon.{}.silver", "letters.{}")
+            gold, silver, names = (
+                self._dictionary(f"lexicon.{variant}.{kind}") for kind in ("gold", "silver", "names")
             )
-            return EnglishData(self.tokenizer, self.tagger, gold, silver, letters, self._homographs(variant))
+            letters = JointNgrams(self._tensors[f"letters.{variant}"].tobytes())
+            homographs = self._homographs(variant)
+            return EnglishData(self.tokenizer, self.tagger, gold, silver, names, letters, homographs)
         except (KeyError, ValueError, TypeError, AttributeError, zlib.error) as error:
             raise BundleError(
                 f"{self._path} is no front end that this version reads ({error!r}). Build the bundle again."

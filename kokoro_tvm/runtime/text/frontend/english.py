@@ -33,7 +33,7 @@ from kokoro_tvm.runtime.text.frontend.tokens import Token
 __all__ = ["EnglishFrontEnd", "FallbackReader", "Pronunciation"]
 
 Pronunciation = tuple[str, str]
-"""Phonemes, and their origin ("lexicon", "espeak", "letters", "spelled")."""
+"""Phonemes, and their origin ("lexicon", "names", "espeak", "letters", "spelled")."""
 FallbackReader = Callable[[str], "Pronunciation | None"]
 
 # The model's symbols for the tap of American "better" and for the glottal stop.

@@ -71,6 +71,10 @@ class Lexicon:
             self._has_entry(lower) or self._read_inflected(lower, tag, stress, context)
         ):
             word = lower
+        return self.read_entry(word, tag, context, stress)
+
+    def read_entry(self, word: str, tag: str, context: FollowingSound, stress: float | None) -> str | None:
+        """Return the phonemes of a word by its entry or its stem's, or None. Arguments as in `read`."""
         for spelling in _without_apostrophe(word):
             if self._is_known(spelling):
                 return self.look_up(spelling, tag, stress, context)

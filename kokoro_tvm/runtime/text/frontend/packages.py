@@ -50,7 +50,10 @@ JAPANESE = LanguagePackages(
 CHINESE = LanguagePackages(
     "misaki with jieba",
     "chinese",
-    {name: name.replace("-", "_") for name in ("misaki", "jieba", "pypinyin", "cn2an", "ordered-set")},
+    {
+        name: name.replace("-", "_")
+        for name in ("misaki", "jieba", "pypinyin", "g2pM", "cn2an", "ordered-set")
+    },
 )
 
 

@@ -25,8 +25,8 @@ PAUSE_MARKS = frozenset(";:,.!?—…")
 """Marks of a pause or a change of tone."""
 SILENT_JOINERS = frozenset("',-._‘’/")
 """Marks inside a word that are not spoken."""
-FALLBACK_ORIGINS = ("espeak", "letters", "spelled", "")
-"""Origins of phonemes that are in no lexicon; "" for none at all."""
+FALLBACK_ORIGINS = ("names", "espeak", "letters", "spelled", "")
+"""Origins of phonemes that misaki's lexicon lacks; "" for none at all."""
 
 _MARKS = PAUSE_MARKS | frozenset('"“”')
 # Tags of marks (https://github.com/explosion/spaCy/blob/master/spacy/glossary.py), and the symbols of some.

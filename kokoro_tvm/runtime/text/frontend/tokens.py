@@ -26,8 +26,8 @@ class Token:
         phonemes: In the model's alphabet; "" if nothing is spoken.
         space: What separates it from the next token in the phoneme string, " " or "".
         tag: Part of speech (Penn Treebank); "" if unknown.
-        origin: Where the phonemes come from, as `kokoro-tvm phonemize` prints it ("lexicon", "letters",
-            "espeak", "given", "mark", ...).
+        origin: Where the phonemes come from, as `kokoro-tvm phonemize` prints it ("lexicon", "names",
+            "letters", "espeak", "given", "mark", ...).
     """
 
     text: str

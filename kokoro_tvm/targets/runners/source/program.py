@@ -113,11 +113,11 @@ def compile_kernels(code: DeviceCode, out: Path, compiler: CCompiler, *options: 
 
         def run(*arguments: str) -> None:
             """Run the compiler. Raises BuildError with its first lines of output."""
-            done = subprocess.run([*command, *arguments], capture_output=True, text=True, check=False)
-            if done.returncode:
+            process = subprocess.run([*command, *arguments], capture_output=True, text=True, check=False)
+            if process.returncode:
                 raise BuildError(
                     f"{version} refuses the kernels {', '.join(names)} for {code.kind}: "
-                    f"{done.stderr.strip()[:2000]}"
+                    f"{process.stderr.strip()[:2000]}"
                 )
 
         def compiled(number: int) -> str:

@@ -95,10 +95,11 @@ int main(int count, char **words) {
   const english *e = open_english(&s, &all, british);
   dictionary gold = open_dictionary(&s, &all, british ? "lexicon.gb.gold" : "lexicon.us.gold");
   dictionary silver = open_dictionary(&s, &all, british ? "lexicon.gb.silver" : "lexicon.us.silver");
-  dictionary letters = open_dictionary(&s, &all, british ? "letters.gb" : "letters.us");
+  dictionary names = open_dictionary(&s, &all, british ? "lexicon.gb.names" : "lexicon.us.names");
+  joint_ngrams letters = open_joint_ngrams(&s, &all, british ? "letters.gb" : "letters.us");
   work lasting = WORK(&s, &kept);
-  lexicon l = {use_dictionary(&lasting, &gold), use_dictionary(&lasting, &silver), use_dictionary(&lasting, &letters),
-               british};
+  lexicon l = {use_dictionary(&lasting, &gold), use_dictionary(&lasting, &silver), use_dictionary(&lasting, &names),
+               &letters, british};
   while (fgets(line, sizeof line, stdin)) {
     work w = WORK(&s, &memory);
     answer(&w, e, &l, line);

@@ -81,7 +81,7 @@ static void print_normal(work *w, const reader *r, string text) {
 }
 
 static void print_reading(work *w, const reader *r, string text) {
-  static const char *const origins[] = {"", "lexicon", "letters", "spelled", "mark", "rules", "english"};
+  static const char *const origins[] = {"", "lexicon", "names", "letters", "spelled", "mark", "rules", "english"};
   source whole = source_of(w, text);
   notes notices = {0};
   utterances result = read_text(w, r, &whole, &notices);

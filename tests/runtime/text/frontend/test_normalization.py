@@ -69,11 +69,12 @@ Normal = Callable[..., str]
 
 
 @pytest.fixture(scope="module")
-def normal(languages: dict[str, LanguageRules | None]) -> Normal:
+def normal(languages: dict[str, LanguageRules | None], english: dict[bool, EnglishFrontEnd]) -> Normal:
     """Normalizer of texts: normal(text, code="a", unread=())."""
 
     def read(text: str, code: str = "a", unread: tuple[str, ...] = ()) -> str:
-        return normalize(linked(text), languages[code], code in "ab", unread).source.text
+        tag = english[code == "b"].find_tags if code in "ab" else None
+        return normalize(linked(text), languages[code], code in "ab", unread, tag).source.text
 
     return read
 

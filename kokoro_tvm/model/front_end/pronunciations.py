@@ -1,0 +1,59 @@
+"""Words of the CMU Pronouncing Dictionary that misaki's lexicon lacks, in misaki's alphabet.
+
+ARPAbet becomes misaki's phonemes by a joint n-gram model, trained on the words that both have.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from kokoro_tvm.common.errors import BuildError
+from kokoro_tvm.model.front_end.training import train, training_words
+from kokoro_tvm.runtime.text.frontend.joint_ngrams import JointNgrams
+
+__all__ = ["CMUDICT_FILE", "convert_phones", "read_cmudict"]
+
+CMUDICT_FILE = "cmudict.dict"
+"""File of the CMU Pronouncing Dictionary."""
+
+_ENTRY = re.compile(r"(?P<word>[a-z]{3,}|[a-z]+'[a-z]{2,}) (?P<phones>[A-Z0-2 ]+)")  # no possessives
+_FIRST_PHONE = 0xE000  # private use: a character for each phone
+_MAX_HYPOTHESES = 4  # a phone has few readings
+
+
+def read_cmudict(path: Path) -> dict[str, str]:
+    """Return the words, without apostrophes, with their first pronunciation.
+
+    A phone is one character of the private use area.
+
+    Raises:
+        BuildError: The file has no entries.
+    """
+    entries: dict[str, list[str]] = {}
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if (match := _ENTRY.fullmatch(line.partition("#")[0].strip())) is not None:
+            entries.setdefault(match["word"].replace("'", ""), match["phones"].split())
+    if not entries:
+        raise BuildError(f"{path} has no entries of the CMU Pronouncing Dictionary")
+    phones = sorted({phone for pronunciation in entries.values() for phone in pronunciation})
+    characters = {phone: chr(_FIRST_PHONE + index) for index, phone in enumerate(phones)}
+    return {word: "".join(map(characters.__getitem__, phones)) for word, phones in entries.items()}
+
+
+def convert_phones(
+    cmudict: Mapping[str, str], lexicon: Mapping[str, str], is_known: Callable[[str], bool]
+) -> dict[str, str]:
+    """Return the words that are not known, with phonemes in the lexicon's alphabet.
+
+    Args:
+        cmudict: Words with phones.
+        lexicon: Words with phonemes, to learn from.
+        is_known: Whether a word needs no pronunciation.
+    """
+    common = {word: phones for word, phones in cmudict.items() if word in lexicon}
+    spelled = dict(training_words({phones: lexicon[word] for word, phones in common.items()}))
+    model = JointNgrams(train(sorted(spelled.items())), _MAX_HYPOTHESES)
+    converted = {word: model.read(phones) for word, phones in cmudict.items() if not is_known(word)}
+    return {word: phonemes for word, phonemes in converted.items() if phonemes}
