@@ -161,6 +161,7 @@ export class Planner {
     if (speed < low || speed > high) {
       warn(`Speed ${speed} is beyond what the model can say, ${low} to ${high}: sounds are lost or drawn out.`);
     }
+    /** @type {import("./front_end.js").Request["form"]} */
     const form = !markup ? "plain" : ssml === null ? "any" : ssml ? "ssml" : "brackets";
     const request = { vocabulary: [...vocabulary.keys()], language: letter, languages: this._languages, form, speed, sampleRate, ...most };
     return this._frontEnd.plan({ ...request, pauses: pauses ?? null, division: division ?? null }, language);
