@@ -364,7 +364,7 @@ TEXTS = [
 MARKED = [
     ("[pause:0.2s] Hello. [pause:1s] [rate:1.5]A new[rate:] [voice:bf_emma]colour[voice:].", "af_heart", 1.0),
     (
-        "<speak>A <prosody rate='120%' pitch='+10%'>new day</prosody>, <s>I ate.</s> <break/> A café.</speak>",
+        "<speak>A <prosody rate='120%' pitch='+10%'>new day</prosody>, <s>I ate.</s><break/> A café.</speak>",
         "bf_emma",
         1.5,
     ),
