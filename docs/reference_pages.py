@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from textwrap import dedent
@@ -26,6 +27,7 @@ CASES = DOCS.parent / "tests" / "runtime" / "text" / "frontend" / "cases"
 ENGLISH = CASES.with_name("written_forms.yaml")
 BINDINGS = DOCS.parent / "tests" / "native" / "libkokoro" / "bindings"
 OF_A_CATEGORY = 4
+MANY = 3  # commands that have an option, which is then shown once
 
 
 def commands(command: Any, path: str = "kokoro-tvm") -> Iterator[tuple[str, Any]]:
@@ -37,14 +39,20 @@ def commands(command: Any, path: str = "kokoro-tvm") -> Iterator[tuple[str, Any]
         yield from commands(inner, f"{path} {name}")
 
 
-def command_table(command: Any) -> str:
-    """Arguments and options of a command; empty where it has none of its own."""
-    rows = [
-        (_name(parameter), _default(parameter), parameter.help or "")
-        for parameter in command.params
-        if "--help" not in parameter.opts
-    ]
-    return _table(("argument, option", "default", "meaning"), rows) if rows else ""
+def command_tables() -> dict[str, str]:
+    """Arguments and options of every command by its name, and under `shared` those that many have."""
+    rows = {
+        name: [
+            (_name(parameter), _default(parameter), parameter.help or "")
+            for parameter in command.params
+            if "--help" not in parameter.opts
+        ]
+        for name, command in commands(typer.main.get_command(build_app()))
+    }
+    counts = Counter(row for own in rows.values() for row in own)
+    shared = [row for row, count in counts.items() if count >= MANY]
+    rows = {name: [row for row in own if row not in shared] for name, own in rows.items()} | {"shared": shared}
+    return {name: _table(("argument, option", "default", "meaning"), own) for name, own in rows.items() if own}
 
 
 def field_table(record: str, sources: bool = False) -> str:
@@ -157,9 +165,7 @@ def generated() -> dict[tuple[str, str], str]:
         found["serving.md", record.__name__] = request_table(record)
     for program, language in (("say.rs", "rust"), ("Say.java", "java"), ("Say.cs", "csharp")):
         found["c.md", program] = shown(program, language)
-    for name, command in commands(typer.main.get_command(build_app())):
-        if table := command_table(command):
-            found["commands.md", name] = table
+    found |= {("commands.md", name): table for name, table in command_tables().items()}
     return found
 
 

@@ -62,7 +62,7 @@ def main() -> None:
     references.sort(key=lambda reference: reference.frames)
     tts = Synthesizer(BUNDLE)
     put(DOCS / "accuracy.md", "speech", _speech_table(references))
-    put(DOCS / "accuracy.md", "components", _component_table(references))
+    put(DOCS / "lab/accuracy.md", "components", _component_table(references))
     put(DOCS / "performance.md", "build", _build_table())
     _draw(DOCS / "spectrograms.png", tts, next(r for r in references if r.name == "question"))
 
