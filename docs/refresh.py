@@ -6,7 +6,7 @@ reads what `doit` left in artifacts/: the reports, the build's records, the refe
 the word `bench` it writes only the tables and the chart of what `kokoro-tvm bench` left there, with `lab`
 only those of what `kokoro-tvm validate lengths` and `tails` left in artifacts/lab/, with
 `load` only the table in docs/lab/serving.md of what `python -m kokoro_tvm.tools.bench.load` left, with `web`
-that in docs/web.md of what `python -m kokoro_tvm.tools.bench.web` left, and with `e2e` the
+that in docs/lab/web.md of what `python -m kokoro_tvm.tools.bench.web` left, and with `e2e` the
 tables of
 
     .venv/bin/kokoro-tvm validate e2e --corpus --bundle artifacts/cpu --json-file artifacts/e2e.json
@@ -48,7 +48,7 @@ FLOOR = -90.0  # dB below the loudest bin, where the pictures turn black
 def main() -> None:
     parts: dict[str, Callable[[], None]] = {
         "bench": lambda: _put_bench(DOCS / "performance.md"),
-        "web": lambda: put_web(DOCS / "web.md", ARTIFACTS / "web.json"),
+        "web": lambda: put_web(DOCS / "lab/web.md", ARTIFACTS / "web.json"),
         "load": lambda: put_load(DOCS / "lab/serving.md", ARTIFACTS / "load.json"),
         "e2e": lambda: _put_end_to_end(DOCS / "accuracy.md"),
         "lab": lambda: put_lab(DOCS / "lab/accuracy.md", ARTIFACTS / "lab"),
