@@ -27,6 +27,7 @@ CASES = DOCS.parent / "tests" / "runtime" / "text" / "frontend" / "cases"
 ENGLISH = CASES.with_name("written_forms.yaml")
 BINDINGS = DOCS.parent / "tests" / "native" / "libkokoro" / "bindings"
 OF_A_CATEGORY = 4
+AS_IN_SPEECH = "As in `/v1/audio/speech`."
 MANY = 3  # commands that have an option, which is then shown once
 
 
@@ -51,8 +52,9 @@ def command_tables() -> dict[str, str]:
     }
     counts = Counter(row for own in rows.values() for row in own)
     shared = [row for row, count in counts.items() if count >= MANY]
-    rows = {name: [row for row in own if row not in shared] for name, own in rows.items()} | {"shared": shared}
-    return {name: _table(("argument, option", "default", "meaning"), own) for name, own in rows.items() if own}
+    own = {name: [row for row in listed if row not in shared] for name, listed in rows.items()}
+    headings = ("argument, option", "default", "meaning")
+    return {name: _table(headings, listed) for name, listed in {**own, "shared": shared}.items() if listed}
 
 
 def field_table(record: str, sources: bool = False) -> str:
@@ -63,7 +65,7 @@ def field_table(record: str, sources: bool = False) -> str:
 
 
 def request_table(record: type[BaseModel], base: type[BaseModel] | None = None) -> str:
-    """Table of a request's fields, without those of its base."""
+    """Table of a request's fields, without those of its base; fields as in another route share a row."""
     requests.LIMITS.set(Settings())
     schema = record.model_json_schema()
     schema = schema.get("anyOf", [schema])[0]
@@ -72,6 +74,9 @@ def request_table(record: type[BaseModel], base: type[BaseModel] | None = None) 
         for name, field in schema["properties"].items()
         if base is None or name not in base.model_fields
     ]
+    same = [row[0] for row in rows if row[3] == AS_IN_SPEECH]
+    rows = [row for row in rows if row[3] != AS_IN_SPEECH]
+    rows += [(", ".join(same), "", "", AS_IN_SPEECH)] if same else []
     return _table(("field", "value", "default", "meaning"), rows)
 
 

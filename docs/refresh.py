@@ -63,7 +63,7 @@ def main() -> None:
     tts = Synthesizer(BUNDLE)
     put(DOCS / "accuracy.md", "speech", _speech_table(references))
     put(DOCS / "lab/accuracy.md", "components", _component_table(references))
-    put(DOCS / "performance.md", "build", _build_table())
+    put(DOCS / "lab/performance.md", "build", _build_table())
     _draw(DOCS / "spectrograms.png", tts, next(r for r in references if r.name == "question"))
 
 
@@ -101,7 +101,7 @@ def _put_bench(path: Path) -> None:
         caption += "The run was cut off before its end. "
     replace(path, "bench-machine", f"{caption}{_busy(result.others_cores)}{result.date}.")
     for measured in (result, *map(Result.read, sorted(ARTIFACTS.glob("bench-*.json")))):
-        merge(path, "bench-machines", 2, _machine_rows(measured))
+        merge(DOCS / "lab/performance.md", "bench-machines", 2, _machine_rows(measured))
     put(path, "bench", _bench_table(result))
     put(path, "bench-systems", _bench_systems_table(result))
     put(DOCS / "lab/performance.md", "bench-components", _bench_components_table(result))
