@@ -112,7 +112,7 @@ def _frames(word: str, reading: str, frames: Mapping[str, Sequence[str]]) -> lis
     kinds = reading.removeprefix(word).strip("_").split("-")
     if word in ("aged", "blessed", "learned") or {"nou", "vrb"} <= set(kinds):
         return []
-    if word.endswith("s") and word != "compress":
+    if word.endswith("s") and not word.endswith("ss"):
         kinds = [{"nou": "plural", "vrb": "third"}.get(kind, "") for kind in kinds]
     return [frames[kind] for kind in kinds if kind in frames] if len(kinds) == 1 or "adj" in kinds else []
 

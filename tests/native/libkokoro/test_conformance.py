@@ -104,6 +104,7 @@ def text_module(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return target
 
 
+@pytest.mark.slow("compiles WebAssembly with zig")
 @pytest.mark.parametrize("name", FILES)
 def test_javascript_conforms(
     vectors: Callable[[str], Path], text_module: Path, front_end_files: Path, name: str

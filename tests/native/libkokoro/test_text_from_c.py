@@ -39,6 +39,7 @@ from kokoro_tvm.runtime.speech.planning import Style, plan_pieces
 from kokoro_tvm.runtime.speech.sentences import sentences_of_text
 from kokoro_tvm.runtime.text.frontend import front_end as front_end_module
 from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
+from kokoro_tvm.runtime.text.frontend.english import EnglishFrontEnd
 from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd
 from kokoro_tvm.runtime.text.frontend.letters import UnknownWordReader
 from kokoro_tvm.runtime.text.frontend.normalization import LANGUAGE_FILES, normalize
@@ -160,8 +161,9 @@ def test_expressions_match_python(read: Reader) -> None:
         assert matches == requested, (expression, text)
 
 
-def written(language: LanguageRules, texts: list[str], names: bool) -> list[Any]:
-    normal = [normalize(SourceText.of(text), language, names=names) for text in texts]
+def written(language: LanguageRules, texts: list[str], english: EnglishFrontEnd | None) -> list[Any]:
+    names, tag = english is not None, english.find_tags if english else None
+    normal = [normalize(SourceText.of(text), language, names=names, tag=tag) for text in texts]
     return [[n.source.text, list(n.source.starts), list(n.source.ends), list(n.notices)] for n in normal]
 
 
@@ -180,7 +182,9 @@ def test_written_forms_match_python(
     result = Reader(text_program, tmp_path / "front_end")(
         (f"normal:{hexadecimal(t)}" for t in texts), code, name
     )
-    assert result == written(LanguageRules(forms, code), texts, names=code in "ab")
+    data = FrontEndFile.open(read.file).english(code == "b")
+    english = EnglishFrontEnd(data, code == "b") if code in "ab" else None
+    assert result == written(LanguageRules(forms, code), texts, english)
 
 
 @pytest.mark.parametrize("part", LONG)
