@@ -1,4 +1,4 @@
-"""Sphinx configuration of the documentation site: `sphinx-build -W -b html docs site`."""
+"""Sphinx configuration of the documentation site, which `doit docs` builds."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ extensions = ["myst_parser", "sphinx_external_toc", "sphinx.ext.autodoc", "sphin
 exclude_patterns = ["__pycache__", "examples"]
 html_theme = "furo"
 html_title = project
+html_extra_path = [
+    path.name for path in Path(__file__).parent.glob("*.png")
+]  # of <picture>, which Sphinx does not read
 myst_heading_anchors = 4
 suppress_warnings = ["myst.xref_missing"]  # links to files outside of docs/, which code hosts resolve
 autodoc_member_order = "bysource"

@@ -1,7 +1,7 @@
-"""Texts with what is read of them and planned, in Python: the JavaScript that plans is held to the same.
+"""Texts and their plans by Python, which C and WebAssembly have to make too.
 
-`python tests/front_end_vectors.py FRONT_END` writes the file of the tests, from the front_end.safetensors of
-a bundle.
+`python tests/front_end_vectors.py FRONT_END` writes `conformance.json`, from the front_end.safetensors of a
+bundle.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import random
 import re
 import unicodedata
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -28,9 +28,7 @@ from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.model.kokoro import SHIPPED_CONFIG
 from kokoro_tvm.runtime.bundle.voices import Voices, describe
 from kokoro_tvm.runtime.documents.captions import write_captions
-from kokoro_tvm.runtime.notices import warn
 from kokoro_tvm.runtime.session.routing import TooLongError
-from kokoro_tvm.runtime.speech import sentences as sentences_module
 from kokoro_tvm.runtime.speech.division import Division
 from kokoro_tvm.runtime.speech.joins import Pauses, muted_spans
 from kokoro_tvm.runtime.speech.plan import Plan
@@ -42,10 +40,7 @@ from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
 from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd
 from kokoro_tvm.runtime.text.frontend.letters import UnknownWordReader
 from kokoro_tvm.runtime.text.frontend.packages import ESPEAK
-from kokoro_tvm.runtime.text.frontend.source import SourceText
-from kokoro_tvm.runtime.text.frontend.tokens import Utterance
 from kokoro_tvm.runtime.text.markup import MarkupVocabulary
-from kokoro_tvm.runtime.text.reading import phonemize_sentence
 from kokoro_tvm.validation.reference.phonemes import sentences
 
 __all__ = [
@@ -61,7 +56,7 @@ __all__ = [
     "write",
 ]
 
-FILE = Path(__file__).parent / "web" / "vectors.json"
+FILE = Path(__file__).parent / "conformance.json"
 """The vectors of `few_texts`."""
 
 CASES = Path(__file__).parent / "runtime/text/frontend/cases"
@@ -112,6 +107,39 @@ _BLOCKS = (
 )
 _PLANES = [(0x20, 0x7F), (0x20, 0x7F), (0xA0, 0x250), (0x250, 0x2000), (0x2000, 0x3100), (0x3100, 0xD7FF)]
 _PLANES += [(0x10000, 0x1FFFF), (0x1F300, 0x1FB00)]
+_MALFORMED = (
+    "<speak>a<b ></speak>",
+    "<speak a='1' a='2'/>",
+    "<speak a='1'b='2'/>",
+    "<speak a='<'/>",
+    "<speak\u00a0a='1'/>",
+    "<speak><p a=1/></speak>",
+    "<speak>a &eacute; b</speak>",
+    "<speak>a &#0; b</speak>",
+    "<speak>a &#xD800; b</speak>",
+    "<speak>a ]]> b</speak>",
+    "<speak>a \x01 b</speak>",
+    "<speak><![CDATA[a</speak>",
+    "<speak><!-- a -- b --></speak>",
+    "<speak><? ?></speak>",
+    "<speak>a<?xml version='1.0'?></speak>",
+    "<?xml version='2.0' standalone='maybe'?><speak>a</speak>",
+    "<?xml encoding='utf-8'?>\n<speak>a</speak>",
+    "<speak>a</speak> b",
+    "<speak>a</speak><speak>b</speak>",
+    "\n  <speak>\r\na</p>\r</speak>",
+    "<!DOCTYPE speak><speak>a</speak>",
+    "<speak>\ud800</speak>",
+    "<speak><sub>a</sub></speak>",
+    "<speak><sub alias='b'>a<p/></sub></speak>",
+    "<speak><phoneme ph='\u2603'>a</phoneme></speak>",
+    "<speak><phoneme>a</phoneme></speak>",
+    "<speak><prosody rate='0'>a</prosody></speak>",
+    "<speak><prosody pitch='higher'>a</prosody></speak>",
+    "<speak><emphasis level='odd'>a</emphasis></speak>",
+    "<speak>" + "<p>" * 64 + "a",
+    "<speak><sub alias='b'>" + "long " * 101 + "</sub></speak>",
+)
 _TEXTS = (
     "# A heading\n\nOne paragraph\nover two lines. A second sentence, which is long enough to be one of its "
     "own; and more.\n\n- an item\n- [x] another\n\n1. First\n2. Second\n\n| a | b |\n| 1 | 2 |\n\n```\n"
@@ -129,6 +157,7 @@ _TEXTS = (
     "<speak>a",
     "<speak><break strength='odd'/></speak>",
     "<speak><voice name='nobody'>a</voice></speak>",
+    *_MALFORMED,
     "",
     " \n ",
     "...",
@@ -139,6 +168,13 @@ _TEXTS = (
     "It is [never](-2) [too](+1) late: [105](#a&#) or [1](#a#), [tomato](/təmˈAtO/)es, "
     "[New York](/nˈujˌɔɹk/)'s, **[bold](/ˈa/)**, ![a cat](/a.png) [x](/ˈa/).",
     "See https://x.com/[a](/ˈa/), www.x.com/[b](/ˈa/)c or \ue000 https://\ue000.",
+    "<speak><desc>x<p>y</p></desc>a<metadata/> <emphasis level='none'>b</emphasis> <emphasis level='reduced'>"
+    "word</emphasis> <prosody pitch='-2st' rate='x-fast'>c<prosody pitch='50%'>d</prosody></prosody></speak>",
+    "<speak><phoneme alphabet='IPA' ph='a\u0325b'>x</phoneme> <phoneme alphabet='x-sampa' ph='A'>h</phoneme>"
+    "<voice name='bf_emma'><phoneme alphabet='ipa' ph='\u0259\u028a'>o</phoneme></voice></speak>",
+    "<speak>Hola. <voice name='ef_dora'>Buenos d\u00edas, 5 \u20ac.</voice></speak>",
+    "See [Tell us](/about/), [blog](/blog), [x](/p/), [a](/hˈO/), [b](/mIn/) and [c](/nu jɔɹk/)"
+    "[voice:ef_dora][hola](/ola/).",
     "<speak>a <" + "long" * 20 + ">b</" + "long" * 20 + "></speak>",
     "<speak>a <p " + "long" * 20 + "='x'>b</p> <break time='" + "9" * 60 + "'/></speak>",
     "[a" + "long" * 20 + "](/b c",
@@ -184,47 +220,17 @@ def vectors(file: Path, texts: Iterable[tuple[str, str]]) -> dict[str, Any]:
     model = _Model(config["vocab"], most)
     with without_espeak():
         front_end = FrontEnd(FrontEndFile.open(file))
-        readings: dict[str, Any] = {}
-        with mock.patch.object(sentences_module, "phonemize_sentence", _recording(readings)):
-            found = [
-                _vector(text, code, front_end, model, captions=i % 15 == 0)
-                for i, (text, code) in enumerate(texts)
-            ]
+        found = [
+            _vector(text, code, front_end, model, captions=i % 15 == 0)
+            for i, (text, code) in enumerate(texts)
+        ]
     return {
         "vocabulary": config["vocab"],
         "most": most,
         "rows": 100,
         "voices": list(_VOICES.values()),
-        "readings": list(readings.values()),
         "texts": found,
     }
-
-
-def _recording(readings: dict[str, Any]) -> Callable[..., list[Utterance]]:
-    """Wrap `phonemize_sentence` to record the request, the result or the error, and the notices."""
-
-    def read(source: SourceText, code: str, front_end: FrontEnd) -> list[Utterance]:
-        links = [[x.start, x.end, x.phonemes, x.stress, x.flags, x.alias] for x in source.links]
-        request = [source.text, links, code]
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            try:
-                utterances = phonemize_sentence(source, code, front_end)
-                result: Any = [
-                    [[t.text, t.start, t.end, t.phonemes, t.space, t.tag, t.origin] for t in u.tokens]
-                    for u in utterances
-                ]
-            except InputError as error:
-                result = {"error": str(error)}
-        notices = [str(each.message) for each in caught]
-        readings[json.dumps(request)] = [*request, result, [message(notice) for notice in notices]]
-        for notice in notices:
-            warn(notice)
-        if isinstance(result, dict):
-            raise InputError(result["error"])
-        return utterances
-
-    return read
 
 
 @contextmanager
@@ -337,10 +343,9 @@ def _vector(
 
 
 def message(text: str) -> str:
-    """A message without what only Python can do, and without the words of expat for what is not XML."""
+    """A message without what only Python can do."""
     text = text.replace(f"Install espeak-ng (`pip install {' '.join(ESPEAK.modules)}`) or give", "Give")
-    text = re.sub(r" `kokoro-tvm (voices|phonemize)` [^.]*\.", "", text)
-    return re.sub(r"^(The SSML is not well-formed).*", r"\1", text)
+    return re.sub(r" `kokoro-tvm (voices|phonemize)` [^.]*\.", "", text)
 
 
 def main() -> None:
@@ -353,15 +358,11 @@ def main() -> None:
 
 
 def write(file: Path, found: dict[str, Any]) -> None:
-    """Write vectors as JSON, a reading and a text a line."""
-
-    def lines(name: str) -> str:
-        rows = ",\n".join(json.dumps(row, separators=(",", ":")) for row in found[name])
-        return f'"{name}":[\n{rows}\n]'
-
-    head = {name: value for name, value in found.items() if name not in ("readings", "texts")}
+    """Write vectors as JSON, a text a line."""
+    head = {name: value for name, value in found.items() if name != "texts"}
     begin = json.dumps(head, separators=(",", ":")).removesuffix("}")
-    file.write_text(f"{begin},{lines('readings')},{lines('texts')}}}\n", encoding="utf-8")
+    rows = ",\n".join(json.dumps(row, separators=(",", ":")) for row in found["texts"])
+    file.write_text(f'{begin},"texts":[\n{rows}\n]}}\n', encoding="utf-8")
 
 
 if __name__ == "__main__":

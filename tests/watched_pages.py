@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 __all__ = ["CAPTURE", "TEXT", "Page", "places_of", "tasks_of"]
 
-PATIENCE = 25  # seconds for what takes two where nothing else is computed
+PATIENCE = 180  # seconds for what takes two where nothing else is computed
 TEXT = 'He ran home. "Big bad dog," he told me, and had a good deal of fun. No man had land in hand.'
 
 # Everything that a worklet plays goes through another, which keeps it. It is there before the first sound.

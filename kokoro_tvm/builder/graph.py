@@ -208,11 +208,9 @@ class RecipeGraph:
 
     @cached_property
     def text(self) -> Stage | None:
-        """Builds text for browsers; None for other targets, or without a front end."""
+        """Builds text for browsers; None for other targets."""
         target = self.recipe.target
-        if self.front_end is None or not target_kind(target.kind).is_for_browsers(target):
-            return None
-        return text.declare(self.place)
+        return text.declare(self.place) if target_kind(target.kind).is_for_browsers(target) else None
 
     @cached_property
     def _runtime_parts(self) -> Files:

@@ -152,7 +152,7 @@ class ReferenceStore:
 
     def _path(self, utterance: UtteranceSpec, suffix: str) -> Path:
         """Return the file of an utterance, named by the digest of all that affects its speech."""
-        content = utterance.model_dump(mode="json", exclude={"name"})
+        content = utterance.model_dump(mode="json", exclude={"name", "text"})
         return self.folder / f"{digest(content)[:32]}{suffix}"
 
     def _load(self, utterance: UtteranceSpec, suffix: str, load: Callable[[Path], Any]) -> Any:

@@ -194,6 +194,7 @@ class UtteranceSpec(Spec):
     phonemes: str = Field(
         min_length=1, max_length=MAX_TOKENS - 2, description="The phonemes to speak, in misaki's alphabet."
     )
+    text: str = Field(default="", description="The sentence in letters, for the report.")
     voice: VoiceName = Field(description="The voice.")
     speed: float = Field(default=1.0, gt=0.0, le=10.0, description="Speaking rate; 2 is twice as fast.")
     seed: int = Field(

@@ -4,29 +4,22 @@
  * Places in a text are UTF-16 units, as everywhere in JavaScript. Counted characters are code points.
  */
 
-/** Python's space within a line, and all its space, for the brackets of an expression; `\s` of JavaScript differs. */
-export const BLANK = "\\t\\v-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000";
-export const SPACE = `\\n${BLANK}`;
-/** Match an empty line. */
-export const BLANK_LINE = new RegExp(`\\n[${BLANK}]*\\n`, "u");
+/** Python's space for the brackets of an expression; `\s` of JavaScript differs. */
+const SPACE = "\\n\\t\\v-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000";
 /** Match a run of characters without space. */
-export const WORD = new RegExp(`[^${SPACE}]+`, "gu");
-
+const WORD = new RegExp(`[^${SPACE}]+`, "gu");
 const LEADING = new RegExp(`^[${SPACE}]+`, "u");
 const ALL_SPACE = new RegExp(`^[${SPACE}]+$`, "u");
 const PRINTABLE = /^[^\p{C}\p{Z}]$/u;
 
-/** @param {string} text */
-export const lstrip = (text) => text.replace(LEADING, "");
-/** @param {string} text */
-export const rstrip = (text) => {
+const rstrip = (text) => {
   // A search for a pattern would start at every space of the text.
   let end = text.length;
   while (end && ALL_SPACE.test(text[end - 1])) end--;
   return text.slice(0, end);
 };
 /** @param {string} text */
-export const strip = (text) => rstrip(lstrip(text));
+export const strip = (text) => rstrip(text.replace(LEADING, ""));
 /**
  * Return the words between spaces.
  * @param {string} text
@@ -35,16 +28,9 @@ export const strip = (text) => rstrip(lstrip(text));
 export const split = (text) => text.match(WORD) ?? [];
 
 /** @param {string} text */
-export const isSpace = (text) => ALL_SPACE.test(text);
-/** @param {string} text */
 export const isAlpha = (text) => /^\p{L}+$/u.test(text);
-/** @param {string} text */
-export const isAlnum = (text) => /^[\p{L}\p{N}]+$/u.test(text);
 /** Return whether a character is a capital. @param {string} char */
 export const isUpper = (char) => /^\p{Uppercase}$/u.test(char);
-/** Return whether a character is a small letter. @param {string} char */
-export const isLower = (char) => /^\p{Lowercase}$/u.test(char);
-
 /**
  * Return the character at a place, "" at the end.
  * @param {string} text
@@ -56,33 +42,15 @@ export function charAt(text, place) {
 }
 
 /**
- * Return the place `count` characters before another.
- * @param {string} text
- * @param {number} place
- * @param {number} count
- */
-export function back(text, place, count) {
-  for (; count && place > 0; count--) place -= isPair(text, place - 2) ? 2 : 1;
-  return place;
-}
-
-/**
- * Return the place `count` characters after another.
- * @param {string} text
- * @param {number} place
- * @param {number} count
- */
-export function forth(text, place, count) {
-  for (; count && place < text.length; count--) place += isPair(text, place) ? 2 : 1;
-  return place;
-}
-
-/**
  * Return the first characters of a text.
  * @param {string} text
  * @param {number} most
  */
-export const head = (text, most) => text.slice(0, forth(text, 0, most));
+export function head(text, most) {
+  let place = 0;
+  for (; most && place < text.length; most--) place += isPair(text, place) ? 2 : 1;
+  return text.slice(0, place);
+}
 
 /** Return the number of characters. @param {string} text */
 export function length(text) {
@@ -96,12 +64,9 @@ export function length(text) {
  * @param {string} text
  * @param {number} place
  */
-export function isPair(text, place) {
+function isPair(text, place) {
   return (text.charCodeAt(place) & 0xfc00) === 0xd800 && (text.charCodeAt(place + 1) & 0xfc00) === 0xdc00;
 }
-
-/** Return the end of a match. @param {RegExpMatchArray} match */
-export const endOf = (match) => (match.index ?? 0) + match[0].length;
 
 /** Round to the nearest whole number, halves to even. @param {number} value */
 export function rint(value) {

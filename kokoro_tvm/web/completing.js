@@ -1,16 +1,15 @@
 /** Completion of a plan, new or edited, with missing durations: `complete` and `render` of Python. */
 
 import { InputError } from "./errors.js";
-import { length } from "./characters.js";
-import { boundSpeed } from "./limits.js";
+import { length, rint } from "./characters.js";
+import { SPEEDS } from "./numbers.js";
 import { encode, sorted } from "./phonemes.js";
-import { spokenDurations } from "./planning.js";
 import { styleOf } from "./voices.js";
 
 /** @typedef {import("./plan.js").Piece} Piece */
 /** @typedef {import("./plan.js").Plan} Plan */
-/** @typedef {import("./planning.js").Planned} Planned */
-/** @typedef {import("./planning.js").Model & {samplesPerFrame: number}} Model */
+/** @typedef {import("./planner.js").Planned} Planned */
+/** @typedef {import("./planner.js").Model & {samplesPerFrame: number}} Model */
 
 /**
  * Yield the pieces with all durations and the features for the decoder.
@@ -52,6 +51,24 @@ async function predicted(model, table, piece, speed) {
     return word.durations === null ? word.with({ durations: frames.slice(first, place) }) : word;
   });
   return { piece: piece.with({ words }), features };
+}
+
+/**
+ * Return the speed of a word at its rate. A rate exceeds SPEEDS no further than `speed` does.
+ * @param {number} speed
+ * @param {number} rate
+ */
+export function boundSpeed(speed, rate) {
+  const [low, high] = SPEEDS;
+  return Math.min(Math.max(speed * rate, Math.min(speed, low)), Math.max(speed, high));
+}
+
+/** Return whole frames per token: max(1, duration / speed) in float32, halves to even. */
+function spokenDurations(durations, speeds) {
+  return Array.from(durations, (duration, place) => {
+    if (!Number.isFinite(duration)) throw new Error("The duration component gave a value that is not finite.");
+    return Math.max(1, rint(Math.fround(duration / Math.max(Math.fround(speeds[place]), 2 ** -126))));
+  });
 }
 
 const predict = (model, table, piece) =>

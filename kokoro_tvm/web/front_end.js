@@ -1,88 +1,132 @@
-/** Text to phonemes by the C of kokoro_tvm/native/libkokoro/text/, compiled to WebAssembly. */
+/** Text to plans by the C of kokoro_tvm/native/libkokoro/text/, compiled to WebAssembly. */
 
 import { BundleError, InputError, MemoryError } from "./errors.js";
-import { LANGUAGES } from "./voices.js";
-
-/** @typedef {import("./source.js").Link} Link */
 
 /**
- * A word or a mark.
- *
- * text: after normalization ("two dollars" for "$2"); start, end: slice of the original text; tag: part of speech
- * (Penn Treebank), or ""; phonemes: in the model's alphabet, "" for silence; space: " " or "", up to the next token;
- * origin: source of the phonemes ("lexicon", "letters", "given", "mark", ...).
- * @typedef {{text: string, start: number, end: number, phonemes: string, space: string, tag: string, origin: string}}
- *   Token
+ * What a plan needs. vocabulary: symbols of the model; language: letter of the request's language; languages:
+ * names by letters, for messages; form: how the text is
+ * marked; tokens, frames: longest utterance; pauses, division: null for the usual ones.
+ * @typedef {{vocabulary: string[], language: string, languages: Record<string, string>, form: "any" | "plain" | "brackets" | "ssml", speed: number, sampleRate:
+ *   number, tokens: number, frames: number, pauses: Pauses | null, division: Division | null}} Request
  */
 
-/** Stands for a missing number. */
-const ABSENT = -(2 ** 31);
+/**
+ * Seconds from the last sound of a piece to the first of the next, at speed 1.
+ *
+ * sentence: after . ! ? and at the end of a line of phonemes; ellipsis: after …; semicolon: after ; and : and a dash;
+ * comma: after a comma; paragraph: after a blank line; none: after a division at a space.
+ * @typedef {{sentence: number, ellipsis: number, semicolon: number, comma: number, paragraph: number, none: number}}
+ *   Pauses
+ */
+
+/**
+ * Lengths of pieces in symbols of phonemes.
+ *
+ * first: a longer first piece ends at its first clause; least: a shorter one is joined with the next sentence of the
+ * paragraph; most: a longer one is divided, best at a mark.
+ * @typedef {{first: number, least: number, most: number}} Division
+ */
+
+/**
+ * A step of a plan: more text is needed, durations of a draft, a piece is planned, or nothing is left. symbols: length of the
+ * draft's phonemes with those that the model does not know; voice: null for the request's.
+ * @typedef {{text?: true, end?: true, draft?: {phonemes: string, symbols: number, voice: string | null}, piece?: any}} Step
+ */
+
 /** Errors by the codes of `kokoro_error`, and the offset of its text. @type {Record<number, typeof BundleError>} */
 const ERRORS = { 1: MemoryError, 2: InputError };
 const TEXT = 4;
+const MESSAGE = 2043; // bytes of `message_buffer`
 
-/** Text to phonemes by the data of a bundle. */
+/** Planner of texts by the data of a bundle. */
 export class FrontEnd {
-  #module;
-  #languages;
+  #exports;
+  /** What looks up languages, by plans. @type {Map<number, (voice: string) => string>} */
+  #languages = new Map();
 
   /**
    * Open the front end of a bundle.
-   * @param {Uint8Array<ArrayBuffer> | null} code text.wasm of a bundle
-   * @param {Uint8Array | null} data its front_end.safetensors; both null: it speaks phonemes alone
-   * @param {Record<string, string>} [languages] the bundle's, by their letters
+   * @param {Uint8Array<ArrayBuffer>} code text.wasm of a bundle
+   * @param {Uint8Array | null} data its front_end.safetensors; null: it speaks phonemes alone
    * @returns {Promise<FrontEnd>} rejected with a BundleError where it has another layout
    */
-  static async open(code, data, languages = LANGUAGES) {
-    return new FrontEnd(code && data && (await Module.open(code, data)), languages);
-  }
-
-  /** @param {Module | null} module @param {Record<string, string>} languages */
-  constructor(module, languages) {
-    this.#module = module;
-    this.#languages = languages;
+  static async open(code, data) {
+    const frontEnd = new FrontEnd();
+    const env = { language_of: (plan, voice) => frontEnd.#languageOf(plan, voice) };
+    const { instance } = await WebAssembly.instantiate(code, { env });
+    frontEnd.#exports = /** @type {any} */ (instance.exports);
+    if (!frontEnd.#exports.take_step) throw new BundleError("The text.wasm is of another version. Build the bundle again.");
+    if (data) {
+      const place = frontEnd.#call("take_file", data.length);
+      frontEnd.#bytes(place, data.length).set(data);
+      frontEnd.#call("open_file");
+    }
+    return frontEnd;
   }
 
   /**
-   * Read a passage: its utterances with phonemes, and notices of guesses and omissions.
-   *
-   * Throws an InputError for a text that cannot be spoken, and for a language without a front end in the bundle.
-   * @param {string} text
-   * @param {Link[]} links places in it, in their order
-   * @param {string} code letter of LANGUAGES
-   * @returns {{utterances: Token[][], notices: string[]}}
+   * Begin a plan. `free` has to be called at its end.
+   * @param {Request} request
+   * @param {(voice: string) => string} language returns the letter of a voice's language, or throws an InputError
    */
-  read(text, links, code) {
-    const letter = code.charCodeAt(0);
-    if (!this.#module?.call("reads", letter)) {
-      throw new InputError(
-        `${this.#languages[code] ?? "This"} text cannot be turned into phonemes in a browser: it needs a program or a package ` +
-          "that runs with Python alone. Choose a voice of another language, or give phonemes instead of text.",
-      );
+  plan(request, language) {
+    const plan = this.#call("new_plan");
+    if (!plan) throw new MemoryError("There is not enough memory for a plan.");
+    this.#languages.set(plan, language);
+    const bytes = new TextEncoder().encode(JSON.stringify(request));
+    this.#bytes(this.#call("take_request", plan, bytes.length), bytes.length).set(bytes);
+    this.#call("start_plan", plan, bytes.length);
+    return {
+      /** Append text. @param {string} text */
+      give: (text) => this.#give(plan, text, 0),
+      /** Append a line of phonemes. @param {string} phonemes */
+      givePhonemes: (phonemes) => this.#give(plan, phonemes, 1),
+      /** End the text. */
+      end: () => this.#call("end_units", plan),
+      /** Take the next step, and pass on notices. Throws an InputError. @param {(notice: string) => void} warn */
+      step: (warn) => this.#step(plan, warn),
+      /** Set the durations of the draft's tokens, in frames at speed 1. @param {Float32Array} durations */
+      setDurations: (durations) => {
+        const place = this.#call("take_request", plan, durations.byteLength);
+        new Float32Array(this.#exports.memory.buffer, place, durations.length).set(durations);
+        this.#call("set_durations", plan);
+      },
+      /** Free the memory. */
+      free: () => {
+        this.#languages.delete(plan);
+        this.#call("free_plan", plan);
+      },
+    };
+  }
+
+  #give(plan, text, isPhonemes) {
+    const place = this.#call("take_request", plan, 2 * text.length);
+    const units = new Uint16Array(this.#exports.memory.buffer, place, text.length);
+    for (let unit = 0; unit < text.length; unit++) units[unit] = text.charCodeAt(unit);
+    this.#call("give_units", plan, text.length, isPhonemes);
+  }
+
+  /** @returns {Step} */
+  #step(plan, warn) {
+    try {
+      const { notices, ...step } = JSON.parse(this.#text(this.#call("take_step", plan)));
+      notices.forEach(warn);
+      return step;
+    } catch (error) {
+      if (error instanceof InputError) JSON.parse(this.#text(this.#call("notices_of", plan))).forEach(warn);
+      throw error;
     }
-    const [utterances, notices] = JSON.parse(this.#module.read(text, links, letter));
-    return { utterances: utterances.map((tokens) => tokens.map(tokenOf)), notices };
-  }
-}
-
-const tokenOf = ([text, start, end, phonemes, space, tag, origin]) => ({ text, start, end, phonemes, space, tag, origin });
-
-/** Interface of native/libkokoro/wasm/module.c. */
-class Module {
-  #exports;
-
-  /** @param {Uint8Array<ArrayBuffer>} code @param {Uint8Array} data @returns {Promise<Module>} */
-  static async open(code, data) {
-    const { instance } = await WebAssembly.instantiate(code);
-    const module = new Module(instance.exports);
-    const place = module.call("take_file", data.length);
-    module.#bytes(place, data.length).set(data);
-    module.call("open_file");
-    return module;
   }
 
-  constructor(exports) {
-    this.#exports = exports;
+  /** Return the letter of a voice's language as a number, or 0 with the reason in `message_buffer`. */
+  #languageOf(plan, voice) {
+    try {
+      return this.#languages.get(plan)?.(this.#text(voice)).charCodeAt(0) ?? 0;
+    } catch (error) {
+      const message = new TextEncoder().encodeInto(error.message, this.#bytes(this.#exports.message_buffer(), MESSAGE));
+      this.#bytes(this.#exports.message_buffer(), MESSAGE + 1)[message.written] = 0;
+      return 0;
+    }
   }
 
   /**
@@ -91,11 +135,11 @@ class Module {
    * @param {...number} values
    * @returns {number}
    */
-  call(name, ...values) {
+  #call(name, ...values) {
     const { __stack_pointer: stack, [name]: called } = this.#exports;
     const top = stack.value;
     try {
-      return called(...values);
+      return called(...values) >>> 0;
     } catch (error) {
       if (!(error instanceof WebAssembly.RuntimeError)) throw error;
       stack.value = top;
@@ -103,27 +147,6 @@ class Module {
       const [kind] = new Int32Array(this.#exports.memory.buffer, place, 1);
       throw new (ERRORS[kind] ?? BundleError)(this.#text(place + TEXT) || error.message);
     }
-  }
-
-  /**
-   * Return the JSON of a passage.
-   * @param {string} text
-   * @param {Link[]} links
-   * @param {number} letter
-   */
-  read(text, links, letter) {
-    const input = links.map(({ phonemes, alias, flags }) => [phonemes, alias, flags]);
-    const numbers = links.flatMap(({ start, end, stress }, place) => [
-      start, end, stress === null ? ABSENT : Math.max(-9, Math.min(2 * stress, 9)),
-      ...input[place].map((item) => item?.length ?? ABSENT),
-    ]);
-    const head = Int32Array.of(text.length, links.length, ...numbers);
-    const units = text + input.flat().join("");
-    const place = this.call("take_request", head.byteLength + 2 * units.length);
-    new Int32Array(this.#exports.memory.buffer, place, head.length).set(head);
-    const behind = new Uint16Array(this.#exports.memory.buffer, place + head.byteLength, units.length);
-    for (let unit = 0; unit < units.length; unit++) behind[unit] = units.charCodeAt(unit);
-    return this.#text(this.call("read_request", letter));
   }
 
   #text(place) {

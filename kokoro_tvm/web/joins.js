@@ -1,62 +1,9 @@
-/** Joins of pieces: pauses by marks, and transitions from sound to silence. */
+/** Joins of pieces: transitions from sound to silence. */
 
 import { rint } from "./characters.js";
+import { ATTACK, FADE, RELEASE } from "./numbers.js";
 
-/** @typedef {import("./plan.js").Word} Word */
 /** @typedef {import("./plan.js").Piece} Piece */
-/** The end of a part of a text. @typedef {"clause" | "sentence" | "paragraph" | "end"} Boundary */
-
-// A fricative is heard up to 90 ms before the place of its token, after rising from nothing. The last sound has
-// ended 20 ms before Word.heard, at -32 dB (docs/timing.py).
-/** Seconds that are kept before the place of the first sound. */
-export const ATTACK = 0.15;
-const RELEASE = 0.05; // seconds that are kept after the last sound
-const FADE = 0.01;
-
-/**
- * Seconds from the last sound of a piece to the first of the next, at speed 1.
- *
- * sentence: after . ! ? and at the end of a line of phonemes; ellipsis: after …; semicolon: after ; and : and a dash;
- * comma: after a comma; paragraph: after a blank line; none: after a division at a space.
- * @typedef {{sentence: number, ellipsis: number, semicolon: number, comma: number, paragraph: number, none: number}}
- *   Pauses
- */
-
-/** @type {Pauses} */
-export const PAUSES = { sentence: 0.4, ellipsis: 0.6, semicolon: 0.3, comma: 0.2, paragraph: 0.8, none: 0.05 };
-
-/**
- * Return the seconds of silence between words and what follows.
- * @param {Pauses} pauses
- * @param {Word[]} words
- * @param {Boundary} boundary
- */
-export function pauseBetween(pauses, words, boundary) {
-  if (boundary === "paragraph") return pauses.paragraph;
-  let marks = "";
-  for (let place = words.length - 1; place >= 0 && !words[place].spoken; place--) marks = words[place].phonemes + marks;
-  if (marks.includes("…") || marks.includes("...")) return pauses.ellipsis;
-  if (/[.!?]/.test(marks)) return pauses.sentence;
-  if (/[;:—]/.test(marks)) return pauses.semicolon;
-  if (marks.includes(",")) return pauses.comma;
-  return boundary === "sentence" ? pauses.sentence : pauses.none;
-}
-
-/**
- * Return (samples kept after the last sound, samples of silence, samples kept before the next sound).
- *
- * Their sum is the pause; a short pause consists of kept sound.
- * @param {number} seconds
- * @param {number} sampleRate
- * @returns {[number, number, number]}
- */
-export function pauseAfter(seconds, sampleRate) {
-  const total = rint(seconds * sampleRate);
-  const [release, attack] = [rint(RELEASE * sampleRate), rint(ATTACK * sampleRate)];
-  if (total >= release + attack) return [release, total - release - attack, attack];
-  const kept = Math.floor((total * release) / (release + attack));
-  return [kept, 0, total - kept];
-}
 
 /**
  * Fade audio in by a raised cosine of 10 ms, in place.

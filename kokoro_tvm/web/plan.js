@@ -7,12 +7,10 @@
 
 import { InputError } from "./errors.js";
 import { length, quote } from "./characters.js";
-import { FACTORS, LONGEST_PAUSE } from "./limits.js";
 import { quoted, truncate } from "./notices.js";
+import { FACTORS, LAST_SOUND, LONGEST_PAUSE } from "./numbers.js";
 import { sounds } from "./phonemes.js";
 
-/** Maximum frames of the last phoneme before a pause; the rest is silence (docs/timing.py). */
-const LAST_SOUND = 5;
 /** Schema of a plan's JSON. */
 const SCHEMA = 1;
 const MOST_FRAMES = 1 << 24; // of one symbol, above any bucket

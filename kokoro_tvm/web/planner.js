@@ -1,32 +1,42 @@
-/** Text to a plan, as `Synthesizer.plan` of Python: languages of voices, and refusal of invalid requests. */
+/** Text to a plan, as `Synthesizer.plan` of Python: options, languages of voices, and predictions for the C of text.wasm. */
 
-import { DIVISION } from "./division.js";
-import { InputError } from "./errors.js";
 import { length, quote } from "./characters.js";
-import { PAUSES } from "./joins.js";
-import { SPEEDS } from "./limits.js";
+import { InputError } from "./errors.js";
 import { truncate } from "./notices.js";
-import { Plan } from "./plan.js";
-import { planPieces } from "./planning.js";
-import { sentencesOfPhonemes, sentencesOfText } from "./sentences.js";
-import { LANGUAGES, describe } from "./voices.js";
+import { SPEEDS } from "./numbers.js";
+import { encode } from "./phonemes.js";
+import { Piece, Plan, revivedPiece } from "./plan.js";
+import { LANGUAGES, describe, rowOf, styleOf } from "./voices.js";
 
 /** @typedef {import("./front_end.js").FrontEnd} FrontEnd */
-/** @typedef {import("./planning.js").Model} Model */
-/** @typedef {import("./planning.js").Planned} Planned */
+/** @typedef {import("./phonemes.js").Vocabulary} Vocabulary */
 /** @typedef {import("./voices.js").Voices} Voices */
+
+/**
+ * A model that predicts durations.
+ *
+ * vocabulary, sampleRate: the bundle's; most: maximum tokens, including the marks at both ends, and frames of an
+ * utterance; predict: returns the duration of every token in frames at speed 1, and features for the decoder.
+ * @typedef {{vocabulary: Vocabulary, sampleRate: number, most: {tokens: number, frames: number}, predict: (tokens:
+ *   number[], style: Float32Array) => Promise<{durations: Float32Array, features: unknown}>}} Model
+ */
+
+/**
+ * A piece with known durations, and the features of its prediction (null for silence).
+ * @typedef {{piece: Piece, features: unknown}} Planned
+ */
 
 /**
  * How to speak. voice: a name or a mix; speed: above 1 is faster; seed: 0n to 2n ** 64n - 1n; ssml: whether the text
  * is SSML, null to decide by its beginning; markup: whether markup is followed, else brackets and tags are text; lang:
  * letter of the language of the whole text (`a`, `b`), else each voice has its own; warn: takes notices.
- * @typedef {{voice?: string, speed?: number, seed?: bigint, lang?: string, pauses?: import("./joins.js").Pauses,
- *   division?: import("./division.js").Division, ssml?: boolean | null, markup?: boolean, warn?:
+ * @typedef {{voice?: string, speed?: number, seed?: bigint, lang?: string, pauses?: import("./front_end.js").Pauses,
+ *   division?: import("./front_end.js").Division, ssml?: boolean | null, markup?: boolean, warn?:
  *   import("./notices.js").Warn}} Options
  */
 
 const LONGEST = 2_000_000; // characters, 40 hours of speech
-const WHOLE = { first: 1 << 30, least: 0, most: 1 << 30 }; // phonemes are divided only if they do not fit
+const HALF = /[\ud800-\udbff]$/; // the first half of a character
 
 /** Planner with a bundle's model, voices and front end. */
 export class Planner {
@@ -62,67 +72,98 @@ export class Planner {
    * @returns {Promise<Plan>}
    */
   async planPhonemes(phonemes, options = {}) {
-    const known = this._known(options);
-    const sentences = sentencesOfPhonemes([phonemes].flat(), known);
-    const empty = this.empty(options).with({ mute: false });
-    return collected(empty, this._planned(sentences, { ...options, division: WHOLE }, known));
+    const lines = [phonemes].flat();
+    for (const line of lines) {
+      if (typeof line !== "string") throw new InputError(`Phonemes are a string, not ${typeof line}.`);
+    }
+    return collected(this.empty(options).with({ mute: false }), this._planned([], lines, options));
   }
 
   /**
-   * Yield the pieces of a text, which may come in portions, with the features for the decoder.
+   * Yield the pieces of a text, which may come in portions, with the features for the decoder. Each comes as soon as the
+   * text shows its end.
    * @param {string | Iterable<string>} text
    * @param {Options} [options]
-   * @returns {AsyncIterable<Planned>}
+   * @returns {AsyncGenerator<Planned>}
    */
   pieces(text, options = {}) {
     this.empty(options);
-    const known = this._known(options);
-    const sentences = sentencesOfText(text, known, this._frontEnd, options.ssml ?? null, options.markup ?? true);
-    return this._planned(sentences, options, known);
+    return this._planned(portions(text), [], options);
   }
 
   /**
    * Return a plan of these options without pieces. Throws an InputError for an invalid option.
    * @param {Options} options
    */
-  empty({ voice = this._voices.default, speed = 1, seed = 0n }) {
+  empty({ voice = this._voices.default, speed = 1, seed = 0n, lang, ssml, markup }) {
     this._voices.split(voice);
-    const { sampleRate, samplesPerFrame } = this._model;
-    return new Plan({ pieces: [], voice, speed, seed, sampleRate, samplesPerFrame });
-  }
-
-  _planned(sentences, options, { warn }) {
-    const { voice = this._voices.default, speed = 1 } = options;
-    const [low, high] = SPEEDS;
-    if (speed < low || speed > high) {
-      warn(`Speed ${speed} is beyond what the model can say, ${low} to ${high}: sounds are lost or drawn out.`);
-    }
-    const [pauses, division] = [options.pauses ?? PAUSES, options.division ?? DIVISION];
-    const tables = new Map();
-    const table = (other) => {
-      const name = other ?? voice;
-      if (!tables.has(name)) tables.set(name, this._voices.table(name));
-      return tables.get(name);
-    };
-    return planPieces(this._model, sentences, { table, speed, pauses, division }, warn);
-  }
-
-  /** @param {Options} options @returns {import("./markup/items.js").Known} */
-  _known({ voice = this._voices.default, lang, warn = () => {} }) {
     if (lang !== undefined && !(lang in this._languages)) {
       const letters = Object.entries(this._languages).map(([letter, name]) => `${letter} (${name})`);
       throw new InputError(`There is no language ${quote(truncate(lang))}. Choose one of ${letters.join(", ")}.`);
     }
+    if (markup === false && ssml) {
+      throw new InputError("A text that is SSML has markup. Leave out `ssml`, or `markup: false`.");
+    }
+    const { sampleRate, samplesPerFrame } = this._model;
+    return new Plan({ pieces: [], voice, speed, seed, sampleRate, samplesPerFrame });
+  }
+
+  /**
+   * Plan text or lines of phonemes, and predict durations of what C drafts.
+   * @param {Iterable<string>} text
+   * @param {string[]} lines
+   * @param {Options} options
+   * @returns {AsyncGenerator<Planned>}
+   */
+  async *_planned(text, lines, options) {
+    const { vocabulary } = this._model;
+    const { voice = this._voices.default, warn = () => {} } = options;
+    const plan = this._begin(options);
+    const portion = text[Symbol.iterator]();
+    let features = null;
+    try {
+      for (const line of lines) plan.givePhonemes(line);
+      for (;;) {
+        const { text: needsText, draft, piece, end } = plan.step(warn);
+        if (end) return;
+        if (needsText) {
+          const { value, done } = portion.next();
+          if (done) plan.end();
+          else plan.give(value);
+        } else if (draft) {
+          const table = await this._voices.table(draft.voice ?? voice);
+          const style = rowOf(table, draft.symbols);
+          const predicted = await this._model.predict(encode(draft.phonemes, vocabulary), styleOf(table, style));
+          features = { style, features: predicted.features };
+          plan.setDurations(predicted.durations);
+        } else {
+          yield { piece: revivedPiece({ ...piece, style: features?.style ?? 0 }), features: features?.features ?? null };
+          features = null;
+        }
+      }
+    } finally {
+      plan.free();
+    }
+  }
+
+  /** @param {Options} options */
+  _begin({ voice = this._voices.default, speed = 1, lang, pauses, division, ssml = null, markup = true, warn = () => {} }) {
+    const { vocabulary, sampleRate, most } = this._model;
+    const [low, high] = SPEEDS;
     /** @type {Map<string, string>} */
     const languages = new Map(); // so that notices about a voice come once
-    const language = (other) => {
-      const name = other ?? voice;
+    const language = (name) => {
       const code = languages.get(name) ?? this._language(name, lang, warn);
       languages.set(name, code);
       return code;
     };
-    language(null);
-    return { symbols: this._model.vocabulary, language, warn };
+    const letter = language(voice);
+    if (speed < low || speed > high) {
+      warn(`Speed ${speed} is beyond what the model can say, ${low} to ${high}: sounds are lost or drawn out.`);
+    }
+    const form = !markup ? "plain" : ssml === null ? "any" : ssml ? "ssml" : "brackets";
+    const request = { vocabulary: [...vocabulary.keys()], language: letter, languages: this._languages, form, speed, sampleRate, ...most };
+    return this._frontEnd.plan({ ...request, pauses: pauses ?? null, division: division ?? null }, language);
   }
 
   /** Return the letter of the language to speak; a notice says if the voice leaves it open. */
@@ -140,6 +181,23 @@ export class Planner {
     }
     return code;
   }
+}
+
+/** Yield portions of a text that cut no character in two. Throws an InputError for what is no text. */
+function* portions(text) {
+  if (typeof text?.[Symbol.iterator] !== "function") {
+    throw new InputError(`The text to speak is a string, or strings in turn, not ${truncate(String(text))}.`);
+  }
+  let held = "";
+  for (const portion of typeof text === "string" ? [text] : text) {
+    if (typeof portion !== "string") {
+      throw new InputError(`The text to speak should come as strings, but ${truncate(String(portion))} came.`);
+    }
+    const all = held + portion;
+    held = HALF.test(all) ? all[all.length - 1] : "";
+    yield held ? all.slice(0, -1) : all;
+  }
+  yield held;
 }
 
 async function collected(plan, planned) {

@@ -1,7 +1,7 @@
 /** Voices: style tables by name, mixes of them, language and gender from a voice's name. */
 
 import { BundleError, InputError } from "./errors.js";
-import { length, quote, strip } from "./characters.js";
+import { quote, strip } from "./characters.js";
 import { truncate } from "./notices.js";
 import { nearest } from "./similar.js";
 
@@ -226,9 +226,9 @@ const extreme = (numbers, choose) => numbers.reduce((a, b) => choose(a, b));
  * Return the row of a table for an utterance: its number of symbols less one, as stock Kokoro picks it, limited to the
  * table.
  * @param {Table} table
- * @param {string} phonemes
+ * @param {number} symbols
  */
-export const rowOf = (table, phonemes) => Math.min(Math.max(length(phonemes) - 1, 0), table.rows - 1);
+export const rowOf = (table, symbols) => Math.min(Math.max(symbols - 1, 0), table.rows - 1);
 
 /**
  * Copy a row of a table (width,). A copy, because a message with a view contains the whole buffer.

@@ -1,15 +1,11 @@
 /** Times of words and phonemes from the tokens of a plan. */
 
 import { length } from "./characters.js";
+import { EARLY_FRAMES, PAUSING_SOUND } from "./numbers.js";
 
 /** @typedef {import("./plan.js").Piece} Piece */
 /** @typedef {import("./plan.js").Plan} Plan */
 /** @typedef {import("./plan.js").Word} Word */
-
-/** Frames by which a token is heard before its place in the durations (docs/timing.py). */
-const EARLY_FRAMES = 2;
-/** Minimum frames at speed 1 of a word's last phoneme before a pause without a mark. */
-const PAUSING_SOUND = 6;
 
 /**
  * A symbol of the model's alphabet with its slice of samples and its seconds.

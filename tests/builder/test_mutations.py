@@ -150,6 +150,7 @@ ROWS: dict[str, list[tuple[Any, ...]]] = {
         (r"languages", stages("bundle"), {"d": {"name": "other"}}),
         (r"utterances\[\]\.name", stages("reference validate speech"), "other"),
         (r"utterances\[\]\.phonemes", stages("reference"), "həlO."),
+        (r"utterances\[\]\.text", NONE, "Hello."),  # the report alone shows it
         (r"utterances\[\]\.voice", stages("reference"), "bm_lewis"),
         (r"utterances\[\]\.(seed|piece)", stages("reference"), 77),
         (r"utterances\[\]\.speed", stages("reference"), 1.75),

@@ -100,6 +100,24 @@ def test_language_files_are_valid() -> None:
 
 
 @pytest.mark.parametrize(
+    ("doubt", "place", "why"),
+    [
+        ("{kind: measures, cost: 1}", "10:5", "no rule has the kind `measures`; did you mean `measure`?"),
+        ("{kind: measure, cost: 1, near: 'a+'}", "10:5", "repeats without a bound"),
+        ("{kind: measure, cost: 0}", "10:27", "0 is too small"),
+    ],
+)
+def test_language_file_doubt_errors_have_a_place(tmp_path: Path, doubt: str, place: str, why: str) -> None:
+    path = tmp_path / "xx.yaml"
+    path.write_text(FILE + "doubts:\n  - {kind: measure, cost: 1, after: 'no '}\n", encoding="utf-8")
+    read_document(path, LanguageFile)
+    path.write_text(f"{FILE}doubts:\n  - {doubt}\n", encoding="utf-8")
+    with pytest.raises(RecipeError) as caught:
+        read_document(path, LanguageFile)
+    assert str(caught.value).startswith(f"{path}:{place}: ") and why in str(caught.value)
+
+
+@pytest.mark.parametrize(
     ("written", "instead", "place", "why"),
     [
         ("{u:unit}", "{u:units}", "8:28", "there is no list or type `units`"),

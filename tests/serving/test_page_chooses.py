@@ -243,7 +243,7 @@ def test_page_saves_in_a_format_of_the_server(page: Page, format: str, tmp_path:
     with page.tab.expect_download() as download:
         page.tab.click("#save")
     assert download.value.suggested_filename == f"no-man-ran.{format}"
-    download.value.choose_file_name(tmp_path / "speech")
+    download.value.save_as(tmp_path / "speech")
     with av.open(tmp_path / "speech") as file:
         samples = sum(frame.to_ndarray().shape[-1] for frame in file.decode(audio=0))
     assert samples > 0

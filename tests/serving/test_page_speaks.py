@@ -197,7 +197,7 @@ def test_page_saves_files(page: Page, server: Server, tmp_path: Path) -> None:
             page.tab.click("#save")
         assert download.value.suggested_filename == f"he-ran-home-big-bad-dog-he-told-me-and.{suffix}"
         path = tmp_path / suffix
-        download.value.choose_file_name(path)
+        download.value.save_as(path)
         files[suffix] = path.read_bytes()
     assert files["wav"][44:] == server.speak(TEXT, voice="af_heart").body
     assert files["srt"].decode().startswith("1\n00:00:00,0")

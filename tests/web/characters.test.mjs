@@ -3,7 +3,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { blockAt } from "../../kokoro_tvm/web/blocks.js";
 import { InputError } from "../../kokoro_tvm/web/errors.js";
 import * as py from "../../kokoro_tvm/web/characters.js";
 import { fadeIn, fadeOut, mute } from "../../kokoro_tvm/web/joins.js";
@@ -12,20 +11,12 @@ import { Voices, rowOf, styleOf } from "../../kokoro_tvm/web/voices.js";
 test("length counts code points", () => {
   const text = "a😀b";
   assert.equal(py.length(text), 3);
-  assert.equal(py.back(text, 4, 2), 1);
-  assert.equal(py.forth(text, 0, 2), 3);
   assert.equal(py.head(text, 2), "a😀");
 });
 
 test("isSpace matches Python", () => {
   assert.deepEqual(py.split(" a\x1cb\x85c\ufeffd\u3000"), ["a", "b", "c\ufeffd"]);
   assert.equal(py.strip("\x1f a b\u2029"), "a b");
-});
-
-test("blockAt accepts digits of every script", () => {
-  const block = (text) => blockAt(text, 0, false)?.kind;
-  assert.deepEqual(["1. a", "٠١. a", "𝟏) a"].map(block), ["numbered", "numbered", "numbered"]);
-  assert.deepEqual(["2. a", "٢. a", "² a"].map(block), [undefined, undefined, undefined]);
 });
 
 test("rint rounds halves to even", () => {
@@ -38,8 +29,8 @@ test("voices finds names and mixes, and names the nearest ones", async () => {
   const mixed = await voices.table("af_heart, am_adam");
   const [a, b] = Float32Array.of(0.1, 0.2);
   assert.equal(mixed.values[0], Math.fround(Math.fround(a + b) / 2));
-  assert.deepEqual([...styleOf(mixed, rowOf(mixed, "abcdef"))], [1, 2]);
-  assert.equal(rowOf(mixed, ""), 0);
+  assert.deepEqual([...styleOf(mixed, rowOf(mixed, 6))], [1, 2]);
+  assert.equal(rowOf(mixed, 0), 0);
   const message = "There is no voice 'af_hart' in this bundle. Nearest: af_heart.";
   await assert.rejects(voices.table("af_hart"), new InputError(message));
 });

@@ -134,7 +134,7 @@ def test_damaged_piece_is_refused_and_fetched_again(damage: Any, host: Host, tab
     tab.goto(host.address)
     text = tab.wait_for_selector(PROBLEM).inner_text()
     assert text.startswith(
-        f"What speaks could not be loaded. A piece of libtvm.wasm has not the {size} bytes with sha256 "
+        f"The bundle could not be loaded. A piece of libtvm.wasm has not the {size} bytes with sha256 "
         f"{piece} that the list names."
     )
     assert tab.is_disabled("#play")

@@ -25,7 +25,7 @@ def declare(place: Place, utterances: tuple[UtteranceSpec, ...], checkpoint: Sta
         doc="run the stock model in float64 and float32 on the utterances",
         outputs=tuple(f"{utterance.name}.safetensors" for utterance in utterances),
         inputs=output_group("checkpoint", checkpoint),
-        parameters={"utterances": [utterance.model_dump(mode="json") for utterance in utterances]},
+        parameters={"utterances": [u.model_dump(mode="json", exclude={"text"}) for u in utterances]},
         facts=lambda: {"versions": versions(*TORCH)},
         cache=folder,
         preload=COMPILER,

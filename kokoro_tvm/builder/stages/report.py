@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Sequence
 from dataclasses import astuple
 from pathlib import Path
@@ -84,7 +85,10 @@ def declare(
             "machine": (machine, "machine.json"),
             **runner,
         },
-        parameters={"target": recipe.target.model_dump(mode="json")},
+        parameters={
+            "target": recipe.target.model_dump(mode="json"),
+            "texts": {utterance.name: utterance.text for utterance in recipe.utterances},
+        },
         settings=lambda: {
             "stages": describe_stages(),
             "logs": [os.path.relpath(stage.log_path, place.bundle) for stage in stages],
@@ -103,6 +107,7 @@ def run(
     inputs: Inputs,
     *,
     target: dict[str, Any],
+    texts: dict[str, str],
     stages: list[dict[str, Any]],
     logs: list[str],
 ) -> None:
@@ -116,7 +121,7 @@ def run(
     if runner is None:
         log(f"nothing is synthesized: {reason}")
     else:
-        utterances, longer = _synthesize_all(runner, inputs)
+        utterances, longer = _synthesize_all(runner, inputs, texts)
     folder = inputs.folder("bundle")
     rows = [
         BuiltStage(**stage, log=log_file if (folder / log_file).is_file() else "")
@@ -137,9 +142,12 @@ def run(
     log(f"{write_page(facts, out / 'report.html').stat().st_size:,} bytes")
 
 
-def _synthesize_all(runner: Runner, inputs: Inputs) -> tuple[list[SpokenUtterance], list[str]]:
+def _synthesize_all(
+    runner: Runner, inputs: Inputs, texts: dict[str, str]
+) -> tuple[list[SpokenUtterance], list[str]]:
     """Synthesize the utterances that fit the bundle's buckets, and return the names of the others."""
     from kokoro_tvm.runtime import TooLongError, read_bundle
+    from kokoro_tvm.targets.runners.local import LOCAL
     from kokoro_tvm.validation.measure.engine import TvmEngine, run_chain
     from kokoro_tvm.validation.reference.reference import load_reference
     from kokoro_tvm.validation.report import SpokenUtterance
@@ -158,5 +166,12 @@ def _synthesize_all(runner: Runner, inputs: Inputs) -> tuple[list[SpokenUtteranc
             log(f"{reference.name}: {error}")
             longer.append(reference.name)
             continue
-        utterances.append(SpokenUtterance(reference, values["audio"], values["f0"], values["pred_dur"]))
+        started = time.perf_counter()
+        run_chain(engine, reference)
+        seconds = (
+            time.perf_counter() - started if runner is LOCAL else None
+        )  # that of an emulator says nothing
+        audio, f0, durations = values["audio"], values["f0"], values["pred_dur"]
+        text = texts[reference.name]
+        utterances.append(SpokenUtterance(reference, audio, f0, durations, text, seconds))
     return utterances, longer

@@ -27,8 +27,11 @@ from kokoro_tvm.cli._speech import (
 from kokoro_tvm.common.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from rich.table import Table
 
+    from kokoro_tvm.runtime.text.frontend.normalization import FormChoice
     from kokoro_tvm.runtime.text.frontend.tokens import Utterance
 
 __all__ = ["phonemize"]
@@ -59,12 +62,17 @@ def phonemize(
     ssml: SsmlOption = None,
     plain: PlainOption = False,
     omit: OmitOption = [],  # noqa: B006
+    why: Annotated[
+        bool, typer.Option("--why", help="Show what each written form could be, and what speaks against it.")
+    ] = False,
     json: JsonOption = False,
 ) -> None:
     """Show the tokens and phonemes of a text, sentence by sentence.
 
     Prints the place of each token, its text, what it is read as if that differs, its part of speech, its
-    phonemes, and where these come from. No audio is synthesized, and no code of the bundle is loaded.
+    phonemes, and where these come from. With --why, prints instead what the written forms of the text could
+    be, what each reading costs and why, and which one is read. No audio is synthesized, and no code of the
+    bundle is loaded.
     """
     without_blas_threads()
     from kokoro_tvm.cli._output import console, print_json_items
@@ -75,7 +83,7 @@ def phonemize(
     from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd
     from kokoro_tvm.runtime.text.frontend.user_lexicon import read_lexicon
     from kokoro_tvm.runtime.text.markup import MarkupVocabulary
-    from kokoro_tvm.runtime.text.reading import phonemize_portions
+    from kokoro_tvm.runtime.text.reading import explain_markup, phonemize_portions
 
     manifest = read_bundle(bundle)
     words = None if lexicon is None else read_lexicon(lexicon, manifest.vocabulary)
@@ -91,6 +99,11 @@ def phonemize(
     with OpenFiles([manifest.front_end] if manifest.front_end else []) as files, noted():
         verify_files(files)
         front_end = FrontEnd.open(manifest, files[manifest.front_end] if manifest.front_end else None, words)
+        if why:
+            whole = "".join(recent)
+            for choice in explain_markup(whole, markup, front_end, ssml, not plain, omit):
+                typer.echo("\n".join(_describe(choice, whole)))
+            return
         utterances = phonemize_portions(recent, markup, front_end, ssml, not plain, omit)
         if json:
             print_json_items({**asdict(each), "phonemes": each.phonemes} for each in utterances)
@@ -152,6 +165,22 @@ class _RecentText:
         """Drop the text before a place."""
         self._text = self._text[place - self._start :]
         self._start = place
+
+
+def _describe(choice: FormChoice, text: str) -> Iterator[str]:
+    """Yield lines about the proposals for a written form, the chosen one marked with an arrow."""
+    start, end = choice.span
+    yield f"{start}:{end}  {text[start:end]}"
+    for proposal in choice.choice.proposals:
+        mark = "→" if proposal is choice.choice.chosen else " "
+        kind, say = (proposal.rule.kind, proposal.rule.say) if proposal.rule else ("as written", "")
+        yield f"  {mark} {proposal.cost} {kind}  {say}".rstrip()
+        for doubt in proposal.doubts:
+            conditions = {**asdict(doubt), "next": ", ".join(doubt.next)}
+            reasons = (
+                f"{name} {what}" for name, what in conditions.items() if what and name not in ("kind", "cost")
+            )
+            yield f"      +{doubt.cost} {'; '.join(reasons)}"
 
 
 def _table(utterance: Utterance, text: _RecentText) -> Table:

@@ -11,7 +11,10 @@ import re
 import sys
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, is_dataclass
 from functools import lru_cache
+from typing import Any
+from xml.parsers import expat
 
 from kokoro_tvm.native.libkokoro.patterns import Sets, compile_pattern, ranges_of
 
@@ -24,7 +27,7 @@ _EXPRESSIONS = {
     f"{_TEXT}.frontend.blocks": ("_BLOCK",),
     f"{_TEXT}.frontend.lexicon": ("_VERSUS", "_DOUBLED"),
     f"{_TEXT}.frontend.normalization.characters": (
-        *("_DECOMPOSED", "_JOINED", "_APOSTROPHE", "_DASH", "_WORD", "_REPEATED"),
+        *("_DECOMPOSED", "_LIGATURE", "_NUMERAL", "_APOSTROPHE", "_DASH", "_WORD", "_REPEATED"),
     ),
     f"{_TEXT}.frontend.normalization.emoji": ("_EMOJI", "_MODIFIER"),
     f"{_TEXT}.frontend.normalization.markdown": ("_TAG", "_ENTITY", "_MARKS"),
@@ -38,13 +41,36 @@ _EXPRESSIONS = {
     f"{_TEXT}.frontend.subtokens": ("_PARTS",),
     f"{_TEXT}.frontend.tokenizer": ("_PART",),
     f"{_TEXT}.frontend.tokens": ("NUMBER",),
+    f"{_TEXT}.markup": ("_SSML",),
+    f"{_TEXT}.markup.inline": ("_SETTING", "_BEGUN"),
+    f"{_TEXT}.markup.values": ("_TIME", "_FACTOR", "_CHANGE", "_HERTZ"),
     f"{_TEXT}.phonemes": ("_BOUNDARIES",),
 }
 """Modules and their expressions: `_LEAD` of paragraphs is PARAGRAPHS_LEAD in C.
 
 The second expression of a tuple ends in _1.
 """
-MODULES = (*_EXPRESSIONS, "kokoro_tvm.runtime.bundle.languages", f"{_TEXT}.scripts")
+_RUNTIME = "kokoro_tvm.runtime"
+_NUMBERS = {
+    f"{_RUNTIME}.prosody": ("MARKS", "LONGEST_PAUSE", "FACTORS"),
+    f"{_RUNTIME}.speech.checks": ("SPEEDS",),
+    f"{_RUNTIME}.speech.division": ("DIVISION",),
+    f"{_RUNTIME}.speech.joins": ("ATTACK", "RELEASE", "FADE", "PAUSES"),
+    f"{_RUNTIME}.speech.piece": ("LAST_SOUND",),
+    f"{_RUNTIME}.speech.words": ("EARLY_FRAMES", "PAUSING_SOUND"),
+    f"{_TEXT}.passages": ("_OPENING", "_WIDE", "_MAX_PASSAGE", "_MAX_GAP", "_MAX_OPENING", "_MAX_WORD"),
+    f"{_TEXT}.frontend.blocks": ("LOOKAHEAD",),
+    f"{_TEXT}.markup": ("_PORTION", "_HEAD"),
+    f"{_TEXT}.markup.inline": ("LONGEST_LINK", "_NOT_ENGLISH", "_VOWELS"),
+    f"{_TEXT}.markup.passages": ("_CLOSING_MARKS",),
+    f"{_TEXT}.markup.ssml": ("BREAKS", "_MAX_DEPTH"),
+    f"{_TEXT}.markup.values": (
+        *("RATES", "_PITCHES", "_IPA", "_IPA_ENGLISH", "_IPA_BRITISH", "_IPA_AMERICAN", "_IPA_OTHERS"),
+    ),
+    f"{_TEXT}.markup.xml": ("_MAX_PENDING",),
+}
+"""Modules and their numbers, texts and tables of numbers, which have the same names in C."""
+MODULES = (*dict.fromkeys((*_EXPRESSIONS, *_NUMBERS)), f"{_RUNTIME}.bundle.languages", f"{_TEXT}.scripts")
 """Modules whose values are compiled in."""
 _BARE = ("Cn", "Co", "Cs")  # categories whose characters are all alike
 _BLOCK = 128  # characters per page of the table
@@ -64,6 +90,8 @@ def tables() -> Mapping[str, str]:
         "unicode_tables.h": _unicode(),
         "word_tables.h": _define_words(),
         "abbreviations.h": _list_abbreviations(),
+        "numbers.h": _numbers_of_python(),
+        "names.h": _names_of_xml(),
         "languages.h": _define_structs(
             "char letter; const char *name;",
             "LANGUAGES",
@@ -270,6 +298,61 @@ def _define_words() -> str:
             f"static const char *const LOW_ENTITIES[] = {{{', '.join(low)}}};\n",
         ]
     )
+
+
+def numbers() -> Iterator[tuple[str, Any]]:
+    """Yield the names and values of the numbers that every language of the project shares."""
+    for path, names in _NUMBERS.items():
+        module = importlib.import_module(path)
+        for name in names:
+            value = getattr(module, name)
+            yield name.strip("_"), "".join(sorted(value)) if isinstance(value, frozenset) else value
+
+
+def _numbers_of_python() -> str:
+    """Return `numbers` as constants: `PAUSES.comma` of Python is PAUSES_COMMA; None is -1."""
+    lines = ["#ifndef KOKORO_NUMBERS_H", "#define KOKORO_NUMBERS_H"]
+    lines.append("typedef struct named_number { const char *name; double value; } named_number;")
+    lines.append("typedef struct replacement { const char *symbols, *replacement; } replacement;")
+    for name, value in numbers():
+        if isinstance(value, str):
+            lines.append(f"#define {name} {_quote(value)}")
+        elif isinstance(value, dict):
+            rows = [
+                f"{{{_quote(key)}, {-1 if number is None else number!r}}}" for key, number in value.items()
+            ]
+            lines.append(f"static const named_number {name}[] = {{{', '.join(rows)}}};")
+        elif isinstance(value, tuple) and isinstance(value[0], tuple):
+            rows = [f"{{{_quote(old)}, {_quote(new)}}}" for old, new in value]
+            lines.append(f"static const replacement {name}[] = {{{', '.join(rows)}}};")
+        elif isinstance(value, tuple):
+            lines += [
+                f"#define {name}_{end} {bound!r}" for end, bound in zip(("LOW", "HIGH"), value, strict=True)
+            ]
+        elif is_dataclass(value) and not isinstance(value, type):
+            lines += [f"#define {name}_{key.upper()} {number!r}" for key, number in asdict(value).items()]
+        else:
+            lines.append(f"#define {name} {value!r}")
+    return "\n".join([*lines, "#endif", ""])
+
+
+def _names_of_xml() -> str:
+    """Return the characters of names in XML by expat: those that begin one, and those within one."""
+
+    def accepts(document: str) -> bool:
+        try:
+            expat.ParserCreate("utf-8").Parse(document, True)
+        except (expat.ExpatError, UnicodeEncodeError):
+            return False
+        return True
+
+    def ranges(template: str) -> str:
+        matches = "".join("x" if accepts(template.format(chr(c))) else " " for c in range(0x10000))
+        return ", ".join(f"{{{m.start()}, {m.end() - 1}}}" for m in re.finditer("x+", matches))
+
+    templates = {"NAME_FIRST": "<{}/>", "NAME_MORE": "<a{}b/>"}
+    lines = (f"static const int32_t {name}[][2] = {{{ranges(t)}}};" for name, t in templates.items())
+    return "\n".join([*lines, ""])
 
 
 def _list_abbreviations() -> str:

@@ -5,7 +5,7 @@
  *     kokoro *bundle;
  *     kokoro_speech *speech;
  *     kokoro_error error;
- *     kokoro_text text = {"Hello, world.", "af_heart", 1.0};
+ *     kokoro_text text = {"Hello, [pause:0.5s] world.", "af_heart", 1.0, KOKORO_MARKUP};
  *     if (kokoro_open("artifacts/cpu", NULL, 0, &bundle, &error)) return puts(error.text), error.code;
  *     if (kokoro_say_text(bundle, &text, 0, &speech, &error)) ...
  *     fwrite(speech->audio, sizeof(float), speech->samples, file);
@@ -33,13 +33,14 @@ extern "C" {
 #endif
 #endif
 
-/** @brief Results of functions. All except KOKORO_TOO_LONG are exit statuses of kokoro-tvm. */
+/** @brief Results of functions. Those up to KOKORO_BUNDLE are exit statuses of kokoro-tvm. */
 enum {
   KOKORO_OK = 0,      /**< success */
   KOKORO_SYSTEM = 1,  /**< no memory, or no thread */
   KOKORO_INPUT = 2,   /**< the request cannot be spoken */
   KOKORO_BUNDLE = 5,  /**< the bundle is missing, damaged, of another version or for another machine */
-  KOKORO_TOO_LONG = 6 /**< the utterance exceeds the largest bucket: divide it, or speak faster */
+  KOKORO_TOO_LONG = 6, /**< the utterance exceeds the largest bucket: divide it, or speak faster */
+  KOKORO_NEEDS_TEXT = 7 /**< the next piece depends on text that has not come: kokoro_add_text */
 };
 
 /** @brief What is wrong, where, and what to do; empty after a success. Every function accepts NULL instead. */
@@ -86,12 +87,20 @@ typedef struct kokoro_speech {
   const kokoro_place *places; /**< of the words; NULL unless the request was a text */
 } kokoro_speech;
 
-/** @brief A text in the language of its voice. It is read as Synthesizer of Python reads it with markup=False and
- *  without espeak-ng. */
+/** @brief What brackets and tags of a text are. */
+enum {
+  KOKORO_PLAIN = 0,    /**< text */
+  KOKORO_MARKUP = 1,   /**< SSML if the text begins with `<speak`, else brackets such as [pause:0.5s] */
+  KOKORO_BRACKETS = 2, /**< brackets */
+  KOKORO_SSML = 3      /**< SSML */
+};
+
+/** @brief A text in the language of its voice. It is read as Synthesizer of Python reads it without espeak-ng. */
 typedef struct kokoro_text {
-  const char *text;  /**< the text */
+  const char *text;  /**< the text; NULL: it comes in portions, by kokoro_add_text */
   const char *voice; /**< a name, a mix or NULL, as in kokoro_request */
   double speed;      /**< 1 is the model's speed, above is faster */
+  int markup;        /**< KOKORO_PLAIN, KOKORO_MARKUP, KOKORO_BRACKETS or KOKORO_SSML */
 } kokoro_text;
 
 /** @brief A text that is spoken piece by piece. */
@@ -181,8 +190,8 @@ KOKORO_API int kokoro_decode(kokoro *bundle, kokoro_speech *speech, uint64_t see
  * The audio equals that of Synthesizer of Python, sample for sample. A text beyond the largest bucket is divided.
  * @param seed   seed of the noise
  * @param speech gets the speech with audio and places of words, NULL after a failure
- * @return KOKORO_OK, KOKORO_INPUT (nothing to speak, or a language that is not read) or any other code except
- *         KOKORO_TOO_LONG
+ * @return KOKORO_OK, KOKORO_INPUT (nothing to speak, invalid markup, or a language that is not read) or any other code
+ *         except KOKORO_TOO_LONG
  */
 KOKORO_API int kokoro_say_text(kokoro *bundle, const kokoro_text *text, uint64_t seed, kokoro_speech **speech,
                                kokoro_error *error);
@@ -196,12 +205,22 @@ KOKORO_API int kokoro_say_text(kokoro *bundle, const kokoro_text *text, uint64_t
 KOKORO_API int kokoro_plan_text(kokoro *bundle, const kokoro_text *text, kokoro_plan **plan, kokoro_error *error);
 
 /**
+ * @brief Append text to a plan whose text comes in portions.
+ *
+ * A portion may end anywhere, also within a character or a bracket. The speech does not depend on the portions.
+ * @param text UTF-8; NULL ends the text
+ * @return KOKORO_OK, KOKORO_INPUT (no UTF-8) or KOKORO_SYSTEM
+ */
+KOKORO_API int kokoro_add_text(kokoro_plan *plan, const char *text, kokoro_error *error);
+
+/**
  * @brief Predict the next piece of a text.
  *
  * kokoro_decode computes its audio with a seed. All pieces in order are the speech of kokoro_say_text: the silence
  * between them is at their ends. Times of words count from the beginning of the piece.
  * @param speech gets the piece without audio, NULL after the last one
- * @return see kokoro_say_text
+ * @return KOKORO_NEEDS_TEXT if it depends on text that has not come, or see kokoro_say_text. After another failure, the plan
+ *         has ended.
  */
 KOKORO_API int kokoro_next_piece(kokoro_plan *plan, kokoro_speech **speech, kokoro_error *error);
 

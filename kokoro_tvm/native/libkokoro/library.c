@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* As in kokoro_tvm/runtime/speech/checks.py. */
-static const double LEAST_SPEED = 0.25, MOST_SPEED = 4;
-static const float MOST_STYLE = 32;
+#include "numbers.h"
+
+static const float MOST_STYLE = 32; /* as in kokoro_tvm/runtime/speech/checks.py */
 
 /* Compile only if the codes of base.h equal those of kokoro.h. */
 typedef char equal_codes[(int)FAILURE_SYSTEM == KOKORO_SYSTEM && (int)FAILURE_INPUT == KOKORO_INPUT &&
@@ -243,9 +243,9 @@ int kokoro_add_voice(kokoro *k, const char *path, const char **name, kokoro_erro
 const char *check_speed(scope *s, double speed) {
   if (!isfinite(speed) || speed <= 0)
     fail(s, KOKORO_INPUT, "The speed should be a finite number above 0, such as 1.0, but is %g.", speed);
-  if (speed >= LEAST_SPEED && speed <= MOST_SPEED) return NULL;
+  if (speed >= SPEEDS_LOW && speed <= SPEEDS_HIGH) return NULL;
   return format(s, &s->scratch, "Speed %g is beyond what the model can say, %g to %g: sounds are lost or drawn out.", speed,
-                LEAST_SPEED, MOST_SPEED);
+                SPEEDS_LOW, SPEEDS_HIGH);
 }
 
 static void predict_body(scope *s, void *argument) {
@@ -269,7 +269,15 @@ static void predict_body(scope *s, void *argument) {
       fail(s, KOKORO_INPUT, "The style cannot be spoken: it has the value %g, and voices have at most 3.2.", u->style[i]);
   if (notice)
     u->speech.notice = format(s, &u->kept, "%s%s%s", u->speech.notice, *u->speech.notice ? "\n" : "", notice);
-  predict(s, r->k, u);
+  const float *durations = predict(s, r->k, u);
+  int64_t *frames = take(s, &u->kept, u->speech.token_count, sizeof *frames);
+  for (size_t i = 0; i < u->speech.token_count; ++i) frames[i] = frames_of(s, durations[i], u->speed);
+  /* The marks at both ends are silent if they last as long as in training. A request of tokens is not changed. */
+  for (size_t i = 0, last = u->speech.token_count - 1; u->words && i <= last; i += last) {
+    int64_t whole = frames_of(s, durations[i], 1);
+    if (frames[i] > whole) frames[i] = whole;
+  }
+  set_durations(r->k, u, frames);
   check_frames(s, r->k, u);
   time_words(r->k, u, 0, (int64_t)u->speech.samples);
 }

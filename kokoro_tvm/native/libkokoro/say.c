@@ -4,31 +4,53 @@
 
 #include "library.h"
 
+enum { MOST_TAIL = 3 }; /* bytes of a character that is not complete */
+
 struct kokoro_plan {
   kokoro *k;
   planner planner;
   arena kept;
   char *voice, *notice, *first_notice; /* notice: of the last call, in `kept_notice` */
   arena kept_notice;
-  const size_t *bytes; /* byte offset of every character, and of the end */
-  utterance *u;        /* of the current piece */
-  double speed;
+  size_t place;             /* bytes of text that were decoded */
+  char tail[MOST_TAIL + 1]; /* bytes that were not */
+  utterance *u;             /* of the current piece */
+  char letter;              /* of the language of `voice` */
+  notes voice_notices;      /* that were given */
 };
 
-/* Decode the text to code points, and record their byte offsets. */
-static string read_characters(scope *s, kokoro_plan *p, const char *text) {
-  size_t room = strlen(text), count = 0;
-  int32_t *characters = take(s, s->kept, room + 1, sizeof *characters);
-  size_t *bytes = take(s, s->kept, room + 1, sizeof *bytes);
-  for (const char *at = text; *at; ++count) {
-    bytes[count] = (size_t)(at - text);
-    if ((characters[count] = next_symbol(&at)) < 0)
-      fail(s, KOKORO_INPUT, "The text is no UTF-8: byte %zu is no part of a character. Convert it to UTF-8 first.",
-           bytes[count] + 1);
+/* Return whether the bytes may be the beginning of a character. */
+static int is_begun(const char *bytes) {
+  const unsigned char *at = (const unsigned char *)bytes;
+  size_t count = strlen(bytes), needed = *at >= 0xF0 && *at < 0xF5 ? 4 : *at >= 0xE0 ? 3 : *at >= 0xC2 ? 2 : 1;
+  for (size_t i = 1; i < count; ++i)
+    if ((at[i] & 0xC0) != 0x80) return 0;
+  return *at < 0xF5 && count < needed;
+}
+
+/* Decode text, and give it to the planner with the places of its bytes. What may be the beginning of a character waits. */
+static void decode_text(scope *s, kokoro_plan *p, const char *text) {
+  char *all = format(s, &s->scratch, "%s%s", p->tail, text);
+  size_t room = strlen(all), count = 0;
+  int32_t *characters = take(s, &s->scratch, room, sizeof *characters);
+  size_t *places = take(s, &s->scratch, room + 1, sizeof *places);
+  const char *at = all;
+  for (; *at; ++count) {
+    places[count] = p->place + (size_t)(at - all);
+    if ((characters[count] = next_symbol(&at)) >= 0) continue;
+    if (is_begun(at)) break;
+    fail(s, KOKORO_INPUT, "The text is no UTF-8: byte %zu is no part of a character. Convert it to UTF-8 first.",
+         places[count] + 1);
   }
-  bytes[count] = room;
-  p->bytes = bytes;
-  return (string){characters, count};
+  strcpy(p->tail, at);
+  p->place = places[count] = p->place + (size_t)(at - all);
+  give_text(&p->planner, s, (string){characters, count}, places);
+}
+
+static void finish_text(scope *s, kokoro_plan *p) {
+  if (*p->tail)
+    fail(s, KOKORO_INPUT, "The text is no UTF-8: byte %zu is no part of a character. Convert it to UTF-8 first.", p->place + 1);
+  end_text(&p->planner);
 }
 
 /* Return the reader of a language by its letter, or NULL. The bundle keeps readers after their first use. */
@@ -43,20 +65,33 @@ static const reader *get_reader(scope *s, kokoro *k, char letter, const reader *
   return *place;
 }
 
-static const reader *reader_of(scope *s, kokoro *k, const spoken_language *spoken, const char *voice) {
-  int english = spoken->letter == 'a' || spoken->letter == 'b';
+static const reader *reader_of(void *with, scope *s, char letter) {
+  kokoro *k = ((kokoro_plan *)with)->k;
+  int english = letter == 'a' || letter == 'b';
   const reader *result = NULL;
+  const spoken_language *spoken = k->bundle->languages;
+  for (int64_t i = 0; i < k->bundle->spoken; ++i)
+    if (k->bundle->languages[i].letter == letter) spoken = &k->bundle->languages[i];
   if (!k->front_end.count)
     fail(s, KOKORO_INPUT, "%s has no front end, so that it speaks phonemes alone. Build it with `front_end`.", k->bundle->root);
-  if (!spoken->espeak)
-    result = get_reader(s, k, spoken->letter, english ? NULL : get_reader(s, k, 'a', NULL));
+  if (!spoken->espeak) result = get_reader(s, k, letter, english ? NULL : get_reader(s, k, 'a', NULL));
   if (!result)
-    fail(s, KOKORO_INPUT, "libkokoro reads no %s text, and %s speaks %s. Give phonemes, or another voice.", spoken->name, voice,
-         spoken->name);
+    fail(s, KOKORO_INPUT, "libkokoro reads no %s text. Give phonemes, or a voice of another language.", spoken->name);
   return result;
 }
 
 static int has_symbol(void *with, int32_t symbol) { return id_of(((kokoro_plan *)with)->k, symbol) >= 0; }
+
+/* Return the letter of a voice's language. A notice about the voice is given once. */
+static char letter_of(void *with, work *w, string voice) {
+  kokoro_plan *p = with;
+  const char *notice;
+  if (IS_NONE(voice)) return p->letter;
+  char letter = language_of(w->s, p->k, encode_utf8(w, voice), &notice)->letter;
+  string text = decode_utf8(&p->planner.lasting, notice);
+  if (text.size && add_notice(&p->planner.lasting, &p->voice_notices, text)) PUSH(&p->planner.w, p->planner.notices, text);
+  return letter;
+}
 
 static string kept_string(scope *s, utterance *u, string text) {
   int32_t *copy = take(s, &u->kept, text.size, sizeof *copy);
@@ -75,8 +110,8 @@ static void set_words(scope *s, kokoro_plan *p, work *w, const piece *from) {
   for (size_t i = 0; i < count; ++i) {
     const word *element = &from->words.all[i];
     u->words[i].text = format(s, &u->kept, "%s", encode_utf8(w, element->phonemes));
-    u->measures[i] = (measured){(int64_t)element->phonemes.size, (int64_t)element->space.size, is_spoken(element)};
-    places[i] = (kokoro_place){p->bytes[element->start], p->bytes[element->end]};
+    u->measures[i] = (measured){(int64_t)element->phonemes.size, (int64_t)element->space.size, element->rate, is_spoken(element)};
+    places[i] = (kokoro_place){element->start, element->end};
     for (size_t j = 0; j < element->phonemes.size; ++j) u->tokens[token++] = id_of(p->k, element->phonemes.at[j]);
     for (size_t j = 0; j < element->space.size; ++j) u->tokens[token++] = id_of(p->k, element->space.at[j]);
   }
@@ -86,35 +121,36 @@ static void set_words(scope *s, kokoro_plan *p, work *w, const piece *from) {
   u->speech.places = places;
 }
 
-static int predict_piece(void *with, work *w, piece *of) {
-  kokoro_plan *p = with;
+/* Predict the durations of a draft, and give them to the planner. */
+static void predict_draft(scope *s, kokoro_plan *p, const piece *draft) {
   utterance *u = p->u;
-  scope *s = w->s;
+  work *w = &p->planner.w;
   release(&u->kept);
-  *u = (utterance){.speed = p->speed};
-  if ((int64_t)of->tokens > largest(p->k->bundle, TOKENS)) return 0;
+  *u = (utterance){.speed = p->planner.speed};
   u->style = take(s, &u->kept, (size_t)(2 * p->k->bundle->style_dim), sizeof *u->style);
-  read_style(s, p->k, u, p->voice, (int64_t)of->symbols);
-  set_words(s, p, w, of);
-  predict(s, p->k, u);
-  of->durations = u->durations;
-  return u->frames <= largest(p->k->bundle, FRAMES);
+  read_style(s, p->k, u, IS_NONE(draft->voice) ? p->voice : encode_utf8(w, draft->voice), (int64_t)draft->symbols);
+  set_words(s, p, w, draft);
+  give_durations(&p->planner, s, predict(s, p->k, u));
 }
 
 static void plan_body(scope *s, void *argument) {
+  static const markup_form forms[] = {PLAIN, UNDECIDED, BRACKETS, SSML}; /* in the order of KOKORO_PLAIN and so on */
   kokoro_plan *p = ((void **)argument)[0];
   const kokoro_text *expected = ((void **)argument)[1];
   const char *of_voice, *of_speed = check_speed(s, expected->speed);
-  if (!expected->text) fail(s, KOKORO_INPUT, "There is no text to speak.");
-  p->speed = expected->speed;
+  if (expected->markup < KOKORO_PLAIN || expected->markup > KOKORO_SSML)
+    fail(s, KOKORO_INPUT, "The markup should be KOKORO_PLAIN to KOKORO_SSML, but is %d.", expected->markup);
   p->voice = format(s, s->kept, "%s", expected->voice ? expected->voice : default_voice(p->k));
-  string text = read_characters(s, p, expected->text);
-  const reader *reads = reader_of(s, p->k, language_of(s, p->k, p->voice, &of_voice), p->voice);
-  p->first_notice = format(s, s->kept, "%s%s%s", of_voice, *of_voice && of_speed ? "\n" : "", of_speed ? of_speed : "");
-  p->planner = (planner){.reader = reads, .knows = has_symbol, .predict = predict_piece, .with = p, .speed = p->speed,
-                         .sample_rate = p->k->bundle->sample_rate,
+  p->letter = language_of(s, p->k, p->voice, &of_voice)->letter;
+  p->planner = (planner){.names = {p, has_symbol, letter_of}, .reader_of = reader_of, .speed = expected->speed,
+                         .sample_rate = p->k->bundle->sample_rate, .pauses = USUAL_PAUSES, .division = USUAL_DIVISION,
                          .limits = {largest(p->k->bundle, TOKENS), largest(p->k->bundle, FRAMES)}};
-  begin_plan(&p->planner, s, text);
+  reader_of(p, s, p->letter);
+  p->first_notice = format(s, s->kept, "%s%s%s", of_voice, *of_voice && of_speed ? "\n" : "", of_speed ? of_speed : "");
+  begin_plan(&p->planner, s, forms[expected->markup]);
+  if (!expected->text) return;
+  decode_text(s, p, expected->text);
+  finish_text(s, p);
 }
 
 int kokoro_plan_text(kokoro *k, const kokoro_text *text, kokoro_plan **plan, kokoro_error *error) {
@@ -130,41 +166,73 @@ int kokoro_plan_text(kokoro *k, const kokoro_text *text, kokoro_plan **plan, kok
   return code;
 }
 
-static void set_notice(scope *s, kokoro_plan *p) {
-  const char *text = p->first_notice;
+static void add_body(scope *s, void *argument) {
+  kokoro_plan *p = ((void **)argument)[0];
+  const char *text = ((void **)argument)[1];
+  if (text) decode_text(s, p, text);
+  else finish_text(s, p);
+}
+
+int kokoro_add_text(kokoro_plan *p, const char *text, kokoro_error *error) {
+  const void *value[] = {p, text};
+  return do_job(p->k, add_body, value, &p->kept, error);
+}
+
+/* Append the notices of the last step to the notice of the call. */
+static void keep_notices(scope *s, kokoro_plan *p) {
+  const char *text = *p->notice ? p->notice : p->first_notice;
   for (size_t i = 0; i < p->planner.notices.count; ++i)
     text = format(s, &s->scratch, "%s%s%s", text, *text ? "\n" : "", encode_utf8(&p->planner.w, p->planner.notices.all[i]));
   p->notice = format(s, &p->kept_notice, "%s", text);
   p->first_notice = "";
 }
 
+/* Copy a piece into its utterance, which outlives the planner's step. */
+static void keep_piece(scope *s, utterance *u, const piece *from) {
+  piece *kept = take(s, &u->kept, 1, sizeof *kept);
+  *kept = *from;
+  kept->words.all = take(s, &u->kept, from->words.count, sizeof *kept->words.all);
+  kept->durations = take(s, &u->kept, from->tokens, sizeof *kept->durations);
+  if (from->tokens) memcpy(kept->durations, from->durations, from->tokens * sizeof *kept->durations);
+  for (size_t i = 0; i < from->words.count; ++i) {
+    kept->words.all[i] = from->words.all[i];
+    kept->words.all[i].phonemes = kept_string(s, u, from->words.all[i].phonemes);
+    kept->words.all[i].space = kept_string(s, u, from->words.all[i].space);
+    kept->words.all[i].text = (string){0};
+  }
+  kept->voice = NONE;
+  u->piece = kept;
+}
+
 static void next_body(scope *s, void *argument) {
   kokoro_plan *p = argument;
   utterance *u = p->u;
   piece result;
+  plan_step step;
   int64_t before, after, rate = p->k->bundle->samples_per_frame;
   p->notice = "";
   release(&p->kept_notice);
-  int exists = next_piece(&p->planner, s, &result);
-  set_notice(s, p);
-  if (!exists) {
+  while ((step = next_step(&p->planner, s, &result)) == NEEDS_DURATIONS) {
+    keep_notices(s, p);
+    predict_draft(s, p, &result);
+  }
+  keep_notices(s, p);
+  if (step == NEEDS_TEXT)
+    fail(s, KOKORO_NEEDS_TEXT, "The plan needs more text. Give it with kokoro_add_text, and NULL at the end.");
+  if (step == FINISHED) {
     p->u = NULL;
     return;
   }
-  piece *kept = take(s, &u->kept, 1, sizeof *kept);
-  *kept = result;
-  kept->words.all = take(s, &u->kept, result.words.count, sizeof *kept->words.all);
-  for (size_t i = 0; i < result.words.count; ++i) {
-    kept->words.all[i] = result.words.all[i];
-    kept->words.all[i].phonemes = kept_string(s, u, result.words.all[i].phonemes);
-    kept->words.all[i].space = kept_string(s, u, result.words.all[i].space);
-    kept->words.all[i].text = (string){0};
+  if (!result.words.count) {
+    release(&u->kept);
+    *u = (utterance){.speed = p->planner.speed, .speech = {.words = NULL}};
   }
-  cuts_of(kept, rate, &before, &after);
-  u->piece = kept;
-  u->speech.samples = (size_t)(u->frames * rate - before - after + kept->pause);
+  keep_piece(s, u, &result);
+  set_durations(p->k, u, u->piece->durations);
+  cuts_of(u->piece, rate, &before, &after);
+  u->speech.samples = (size_t)(u->frames * rate - before - after + result.pause);
   u->speech.notice = format(s, &u->kept, "%s", p->notice);
-  time_words(p->k, u, before, (int64_t)u->speech.samples - kept->pause);
+  if (result.words.count) time_words(p->k, u, before, (int64_t)u->speech.samples - result.pause);
 }
 
 int kokoro_next_piece(kokoro_plan *p, kokoro_speech **speech, kokoro_error *error) {

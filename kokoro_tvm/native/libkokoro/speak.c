@@ -23,6 +23,7 @@ static const char USAGE[] =
     "  --noise FILE     in place of a seed: standard normal float32 numbers, one for each sample\n"
     "  -o FILE          the WAV file; without it, nothing is decoded\n"
     "  --words          prints the words: first and last sample, phonemes, and what of TEXT they stand for\n"
+    "  --markup         follows brackets such as [pause:0.5s] in TEXT, and SSML\n"
     "  --durations      prints how many frames each token lasts\n"
     "  --sha256 DIGEST  that bundle.json must have\n"
     "  --threads COUNT  that compute (the usable cores)\n"
@@ -30,7 +31,7 @@ static const char USAGE[] =
 
 typedef struct options {
   const char *bundle, *text, *phonemes, *tokens, *voice, *add, *style, *speed, *seed, *noise, *output, *sha256, *threads;
-  int words, durations, voices;
+  int words, durations, voices, markup;
 } options;
 
 static int refuse(const char *what, const char *which) {
@@ -130,7 +131,7 @@ static void print(const options *o, const kokoro_speech *speech, long long first
 
 /* Speak a text piece by piece; return the exit status. */
 static int read_out(kokoro *bundle, const options *o, const kokoro_request *request, uint64_t seed, kokoro_error *error) {
-  kokoro_text text = {o->text, request->voice, request->speed};
+  kokoro_text text = {o->text, request->voice, request->speed, o->markup ? KOKORO_MARKUP : KOKORO_PLAIN};
   kokoro_plan *plan;
   kokoro_speech *piece = NULL;
   float *audio = NULL;
@@ -179,7 +180,8 @@ static int read_options(int count, char **words, options *o) {
       {"--speed", &o->speed}, {"--seed", &o->seed}, {"--noise", &o->noise}, {"-o", &o->output}, {"--sha256", &o->sha256},
       {"--threads", &o->threads}};
   struct { const char *name; int *value; } flags[] = {
-      {"--words", &o->words}, {"--durations", &o->durations}, {"--voices", &o->voices}};
+      {"--words", &o->words}, {"--durations", &o->durations}, {"--voices", &o->voices},
+      {"--markup", &o->markup}};
   for (int i = 1; i < count; ++i) {
     int known = 0;
     for (size_t j = 0; j < sizeof valued / sizeof *valued; ++j) {
@@ -237,5 +239,5 @@ int main(int count, char **words) {
     kokoro_close(bundle);
   }
   if (*error.text) fprintf(stderr, "speak: %s\n", error.text);
-  return code == KOKORO_TOO_LONG ? KOKORO_INPUT : code;
+  return code > KOKORO_BUNDLE ? KOKORO_INPUT : code;
 }

@@ -15,7 +15,7 @@ from kokoro_tvm.runtime.prosody import Boundary
 from kokoro_tvm.runtime.speech.piece import Word
 from kokoro_tvm.runtime.text.phonemes import find_middle_cut
 
-__all__ = ["Breath", "Division", "divide_sentences", "halves", "symbols_of"]
+__all__ = ["DIVISION", "Breath", "Division", "divide_sentences", "halves", "symbols_of"]
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,10 @@ class Division:
             object.__setattr__(self, name, int(value))
         if self.most < max(1, self.least):
             raise InputError("'least' of a division should not exceed 'most'.")
+
+
+DIVISION = Division()
+"""Division of a request that names none."""
 
 
 def divide_sentences(sentences: Iterable[Breath], division: Division) -> Iterator[Breath]:

@@ -14,7 +14,18 @@ from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime.prosody import Boundary
 from kokoro_tvm.runtime.speech.piece import Piece, Word
 
-__all__ = ["Pauses", "fade_in", "fade_out", "mute", "muted_spans", "split_pause"]
+__all__ = [
+    "ATTACK",
+    "FADE",
+    "PAUSES",
+    "RELEASE",
+    "Pauses",
+    "fade_in",
+    "fade_out",
+    "mute",
+    "muted_spans",
+    "split_pause",
+]
 
 
 # A fricative is heard up to 90 ms before its token, and rises from silence before that. The last sound ends
@@ -70,6 +81,10 @@ class Pauses:
             if any(mark in symbols for mark in marks):
                 return seconds
         return self.sentence if boundary == "sentence" else self.none
+
+
+PAUSES = Pauses()
+"""Pauses of a request that names none."""
 
 
 def split_pause(seconds: float, sample_rate: int) -> tuple[int, int, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -24,8 +24,8 @@ from kokoro_tvm.runtime.session.model import Floats, Model, frame_durations
 from kokoro_tvm.runtime.session.noise import Noise, draw_seed, given_noise, seed_words
 from kokoro_tvm.runtime.session.session import ComponentRunner, Session
 from kokoro_tvm.runtime.speech.checks import SPEEDS, check_ref_s, check_speed, check_token_ids
-from kokoro_tvm.runtime.speech.division import Breath, Division
-from kokoro_tvm.runtime.speech.joins import Pauses
+from kokoro_tvm.runtime.speech.division import DIVISION, Breath, Division
+from kokoro_tvm.runtime.speech.joins import PAUSES, Pauses
 from kokoro_tvm.runtime.speech.plan import Plan
 from kokoro_tvm.runtime.speech.planning import PlannedPiece, Style, plan_pieces
 from kokoro_tvm.runtime.speech.rendering import complete
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Speech", "Synthesizer"]
 
-_PAUSES = Pauses()
-_DIVISION = Division()
 _MAX_CHARACTERS = 2_000_000  # 40 hours, 13 GB of audio
 _WHOLE = Division(first=1 << 30, least=0, most=1 << 30)  # divides phonemes only if they exceed a bucket
 
@@ -158,12 +156,13 @@ class Synthesizer:
         voice: str | None = None,
         speed: float = 1.0,
         seed: int | None = 0,
-        pauses: Pauses = _PAUSES,
-        division: Division = _DIVISION,
+        pauses: Pauses = PAUSES,
+        division: Division = DIVISION,
         ssml: bool | None = None,
         language: str | None = None,
         markup: bool = True,
         omit: Collection[str] = (),
+        lexicon: Mapping[str, str] | None = None,
     ) -> Speech:
         """Synthesize a text.
 
@@ -181,13 +180,16 @@ class Synthesizer:
                 voice.
             markup: False: brackets and tags are text.
             omit: kinds of text that are left out: citations, code, math, notes.
+            lexicon: words and their phonemes, or respellings such as "kuh-TAR", for this text alone.
 
         Raises:
             InputError: an argument or markup is invalid, or the text exceeds two million characters.
         """
         _check_length(text)
         return self._joined(
-            self.stream(text, voice, speed, seed, pauses, division, ssml, 0, language, (), markup, omit)
+            self.stream(
+                text, voice, speed, seed, pauses, division, ssml, 0, language, (), markup, omit, lexicon
+            )
         )
 
     def plan(
@@ -196,12 +198,13 @@ class Synthesizer:
         voice: str | None = None,
         speed: float = 1.0,
         seed: int | None = 0,
-        pauses: Pauses = _PAUSES,
-        division: Division = _DIVISION,
+        pauses: Pauses = PAUSES,
+        division: Division = DIVISION,
         ssml: bool | None = None,
         language: str | None = None,
         markup: bool = True,
         omit: Collection[str] = (),
+        lexicon: Mapping[str, str] | None = None,
     ) -> Plan:
         """Plan a speech: everything that is known before the decoder runs. `render` synthesizes it.
 
@@ -209,7 +212,7 @@ class Synthesizer:
         """
         _check_length(text)
         stream = self.stream(
-            text, voice, speed, seed, pauses, division, ssml, None, language, (), markup, omit
+            text, voice, speed, seed, pauses, division, ssml, None, language, (), markup, omit, lexicon
         )
         return replace(stream.plan, pieces=tuple(chunk.piece for chunk in stream))
 
@@ -219,14 +222,15 @@ class Synthesizer:
         voice: str | None = None,
         speed: float = 1.0,
         seed: int | None = 0,
-        pauses: Pauses = _PAUSES,
-        division: Division = _DIVISION,
+        pauses: Pauses = PAUSES,
+        division: Division = DIVISION,
         ssml: bool | None = None,
         skip: int | None = 0,
         language: str | None = None,
         unread: Collection[str] = (),
         markup: bool = True,
         omit: Collection[str] = (),
+        lexicon: Mapping[str, str] | None = None,
     ) -> Stream:
         """Synthesize piece by piece; the first chunk comes after the first clause.
 
@@ -246,6 +250,7 @@ class Synthesizer:
             unread: kinds of written forms whose rules are not applied, see `FrontEnd.leaving`.
             markup: False: brackets and tags are text.
             omit: kinds of text that are left out: citations, code, math, notes.
+            lexicon: words and their phonemes, or respellings such as "kuh-TAR", for this text alone.
 
         Raises:
             InputError: an argument is invalid; while chunks are computed, the text is.
@@ -259,6 +264,10 @@ class Synthesizer:
             )
         voice = self.voices.resolve(voice)
         front_end = self.front_end.with_unread_forms(unread) if unread else self.front_end
+        if lexicon:
+            from kokoro_tvm.runtime.text.frontend.user_lexicon import parse_lexicon
+
+            front_end = front_end.with_lexicon(parse_lexicon(lexicon, self.bundle.vocabulary))
         sentences = sentences_of_text(text, self._known(voice, language), front_end, ssml, markup, omit)
         style = Style(self._tables(voice), 1.0, pauses, division)
         return self._stream(sentences, voice, speed, seed, style, skip)
@@ -288,7 +297,7 @@ class Synthesizer:
         voice: str | None = None,
         speed: float = 1.0,
         seed: int | None = 0,
-        pauses: Pauses = _PAUSES,
+        pauses: Pauses = PAUSES,
     ) -> Speech:
         """Synthesize phonemes.
 
@@ -314,7 +323,7 @@ class Synthesizer:
         voice: str | None = None,
         speed: float = 1.0,
         seed: int | None = 0,
-        pauses: Pauses = _PAUSES,
+        pauses: Pauses = PAUSES,
     ) -> Plan:
         """Plan the speech of `from_phonemes`, whose arguments and errors it has."""
         stream = self.stream_phonemes(phonemes, voice, speed, seed, pauses, skip=None)
@@ -326,7 +335,7 @@ class Synthesizer:
         voice: str | None = None,
         speed: float = 1.0,
         seed: int | None = 0,
-        pauses: Pauses = _PAUSES,
+        pauses: Pauses = PAUSES,
         skip: int | None = 0,
     ) -> Stream:
         """Synthesize phonemes piece by piece; see `from_phonemes` and `stream`."""

@@ -9,6 +9,7 @@ from dataclasses import replace
 from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime.notices import Notice, quoted, warn
 from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd
+from kokoro_tvm.runtime.text.frontend.normalization import FormChoice
 from kokoro_tvm.runtime.text.frontend.source import SourceText, apply_aliases
 from kokoro_tvm.runtime.text.frontend.tokens import Token, Utterance
 from kokoro_tvm.runtime.text.markup import MarkupVocabulary, parse_markup
@@ -19,6 +20,7 @@ from kokoro_tvm.runtime.text.scripts import describe_scripts
 __all__ = [
     "check_text",
     "describe_missing_phonemes",
+    "explain_markup",
     "phonemize_markup",
     "phonemize_portions",
     "phonemize_sentence",
@@ -174,6 +176,27 @@ def phonemize_portions(
     if not has_tokens:
         check_text(SourceText.of(sample))
         raise InputError(describe_missing_phonemes(sample, front_end.language_name(code)))
+
+
+def explain_markup(
+    text: str,
+    vocabulary: MarkupVocabulary,
+    front_end: FrontEnd,
+    ssml: bool | None = None,
+    markup: bool = True,
+    omitted: Collection[str] = (),
+) -> list[FormChoice]:
+    """Return what was proposed and chosen for the written forms of a text with markup, with places in it.
+
+    Raises:
+        InputError: The markup is invalid.
+    """
+    choices: list[FormChoice] = []
+    for section in split_sections(omit(parse_markup(text, vocabulary, ssml, markup), omitted)):
+        code = vocabulary.language(section.voice)
+        for choice in front_end.explain(apply_aliases(section.detached), code):
+            choices.append(replace(choice, span=section.source.span(*choice.span)))
+    return choices
 
 
 def _map_places(token: Token, source: SourceText) -> Token:

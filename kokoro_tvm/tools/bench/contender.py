@@ -107,9 +107,10 @@ class Contender:
             peaks: The machine's FLOP/s by precision.
         """
         system = self.system
+        has_chosen = system.precision == "default" and self.details
         return SystemResult(
             name=system.name,
-            title=system.title,
+            title=system.title.replace("default", self.details) if has_chosen else system.title,
             ours=system.ours,
             precision=system.precision,
             details=self.details,

@@ -57,7 +57,8 @@ class OpenVinoEngine:
             options["INFERENCE_PRECISION_HINT"] = "f32"
         model = openvino.Core().compile_model(spec.path, "CPU", options)
         self._request = model.create_infer_request()
-        self.details = model.get_property("INFERENCE_PRECISION_HINT").to_string()
+        precision = model.get_property("INFERENCE_PRECISION_HINT").to_string()
+        self.details = {"f32": "float32", "bf16": "bfloat16", "f16": "float16"}.get(precision, precision)
 
     def speak(self, utterances: Sequence[BenchUtterance]) -> EngineOutput:
         """Synthesize utterances."""

@@ -42,12 +42,16 @@ class SpokenUtterance:
         audio: The bundle's, (samples,) at 24 kHz.
         f0: The bundle's, (2F,) in Hz.
         durations: The bundle's, (T,) frames of every token.
+        text: The sentence in letters, or "".
+        seconds: Wall time of the bundle's synthesis; None if it ran emulated.
     """
 
     reference: Reference
     audio: NDArray[np.float32]
     f0: Array
     durations: NDArray[np.int64]
+    text: str = ""
+    seconds: float | None = None
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,17 +15,27 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from numpy.typing import NDArray
 from rich.filesize import decimal
 
-from kokoro_tvm.common.constants import COMPONENT_AXES, FRAMES_PER_SECOND, SAMPLE_RATE
+from kokoro_tvm.common.constants import FRAMES_PER_SECOND, SAMPLE_RATE
 from kokoro_tvm.common.output import write_text
 from kokoro_tvm.validation.measure.metrics import magnitude_spectrum
 from kokoro_tvm.validation.report.facts import BundleFacts, Cell, SpokenUtterance, worst
-from kokoro_tvm.validation.report.pictures import FLOOR_DB, curve, data_uri, envelope, spectrogram
+from kokoro_tvm.validation.report.pictures import (
+    FLOOR_DB,
+    css_gradient,
+    curve,
+    data_uri,
+    envelope,
+    spectrogram,
+)
 
 Array = NDArray[Any]
 
+_LEAST_DB, _MOST_DB = -10.0, 150.0  # ends of all bars
 _VOICED_HZ = 10.0  # lower frequencies are unvoiced, as for the source module
 _TOP_HZ = 500  # top of the pitch drawings
 _COLUMNS, _WAVE, _PITCH = 600, 120, 140  # width of the drawings, heights of waveform and pitch
+_MOST_TICKS = 6  # on an axis of time
+_LARGEST_KHZ = SAMPLE_RATE // 2000
 
 
 @dataclass(frozen=True)
@@ -41,10 +52,40 @@ class _Picture:
 
 
 @dataclass(frozen=True)
+class _Tick:
+    """A label on an axis, at a percentage of its length."""
+
+    place: float
+    label: str
+
+
+@dataclass(frozen=True)
+class _Bar:
+    """The way from a limit to a value, in percent of the common scale."""
+
+    limit: float
+    value: float
+
+    @property
+    def start(self) -> float:
+        """Its left end."""
+        return min(self.limit, self.value)
+
+    @property
+    def width(self) -> float:
+        """Its length."""
+        return abs(self.value - self.limit)
+
+
+@dataclass(frozen=True)
 class _Utterance:
     """An utterance as the template shows it."""
 
     name: str
+    text: str
+    phonemes: str
+    voice: str
+    gain: str
     facts: Mapping[str, str]
     status: str
     metrics: Mapping[str, str]
@@ -52,7 +93,7 @@ class _Utterance:
     spectrograms: Sequence[_Picture]
     waves: Mapping[str, str]
     pitch: Mapping[str, Sequence[str]]
-    top_hz: int
+    times: Sequence[_Tick]
 
 
 def write_page(facts: BundleFacts, path: Path) -> Path:
@@ -64,22 +105,35 @@ def write_page(facts: BundleFacts, path: Path) -> Path:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"number": _format_number, "size": decimal, "gate": _format_gate}
-    buckets = {axis: _list_buckets(facts, axis) for axis in ("tokens", "frames")}
+    environment.filters |= {
+        "number": _format_number,
+        "size": decimal,
+        "gate": _format_gate,
+        "bar": _measure_bar,
+        "status": _describe_status,
+    }
+    signals = [(np.ravel(spoken.reference.truth.audio), spoken.audio) for spoken in facts.utterances]
+    peak = max((float(np.abs(signal).max()) for pair in signals for signal in pair), default=1.0)
+    files = _list_files(facts)
     data = {
         "manifest": facts.manifest,
         "verdict": _summarize(facts),
-        "matrix": _build_matrix(facts),
-        "buckets": buckets,
+        "size": sum(size for _, size, _ in files),
+        "speed": _measure_speed(facts.utterances),
+        "gain": _find_least_gain(facts.speech),
+        "artifacts": [_summarize_artifact(report) for report in (facts.speech, *facts.reports)],
         "reports": [*facts.reports, facts.speech],
-        "speech": worst(facts.speech),
-        "utterances": [_convert_utterance(spoken, facts.speech) for spoken in facts.utterances],
+        "utterances": [_convert_utterance(spoken, facts.speech, peak) for spoken in facts.utterances],
         "longer": facts.longer,
         "stages": facts.stages,
-        "files": _list_files(facts),
+        "files": files,
         "machine": facts.machine,
         "drawing": {"columns": _COLUMNS, "wave": _WAVE, "pitch": _PITCH},
+        "frequencies": [_Tick(100 * khz / _LARGEST_KHZ, f"{khz}") for khz in range(0, _LARGEST_KHZ + 1, 4)],
+        "pitches": [_Tick(100 * hertz / _TOP_HZ, f"{hertz}") for hertz in range(0, _TOP_HZ + 1, 100)],
+        "colors": css_gradient(),
         "floor": f"{-FLOOR_DB:.0f}",
+        "decibels": f"{_LEAST_DB:.0f} to {_MOST_DB:.0f}",
     }
     text = environment.get_template("report.html.jinja").render(data)
     write_text(path, text)
@@ -91,14 +145,30 @@ def _summarize(facts: BundleFacts) -> dict[str, Any]:
     reports = [*facts.reports, facts.speech]
     missed = [f"{_name_artifact(r)}: {line}" for r in reports for line in r["missed"]]
     passed = all(r["passed"] for r in reports)
-    counts = {"passed": 0, "failed": 0, "not run": 0}
-    for report in reports:
-        for utterance in report["utterances"]:
-            for verdict in utterance["verdicts"]:
-                counts[verdict["status"]] += 1
-        for verdict in report["overall"]:
-            counts[verdict["status"]] += 1
-    return {"status": "passed" if passed else "failed", "missed": missed, "counted": counts}
+    verdicts = [v for r in reports for u in r["utterances"] for v in u["verdicts"]]
+    verdicts += [v for r in reports for v in r["overall"]]
+    counts = Counter(map(_describe_status, verdicts))
+    return {"status": "passed" if passed else "failed", "missed": missed, "counts": counts}
+
+
+def _describe_status(verdict: Cell | Mapping[str, Any]) -> str:
+    """Return the status of a verdict; a value without a limit is measured, not missing."""
+    data = verdict if isinstance(verdict, Mapping) else verdict.__dict__
+    is_measured = data["status"] == "not run" and data["limit"] is None and data["value"] is not None
+    return "measured, no limit" if is_measured else str(data["status"])
+
+
+def _measure_speed(utterances: Sequence[SpokenUtterance]) -> str:
+    """Return how many times as fast as real time the utterances were computed, or ""."""
+    timed = [(spoken.audio.size / SAMPLE_RATE, spoken.seconds) for spoken in utterances if spoken.seconds]
+    return f"{sum(audio for audio, _ in timed) / sum(wall for _, wall in timed):.1f}" if timed else ""
+
+
+def _find_least_gain(speech: Mapping[str, Any]) -> str:
+    """Return the least gain of all utterances in dB, or "" if none was measured."""
+    gains = [u["outputs"].get("audio", {}).get("gain_db") for u in speech["utterances"]]
+    known = [float(gain) for gain in gains if gain is not None]
+    return f"{min(known):.1f}" if known else ""
 
 
 def _name_artifact(report: Mapping[str, Any]) -> str:
@@ -106,23 +176,30 @@ def _name_artifact(report: Mapping[str, Any]) -> str:
     return report["component"] + ("" if report["bucket"] is None else f"-{report['bucket']}")
 
 
-def _build_matrix(facts: BundleFacts) -> list[tuple[str, str, dict[int, Mapping[str, Any]]]]:
-    """Return a row for each component: axis, and by bucket status, worst values and number of utterances."""
-    rows = []
-    for component, axis in COMPONENT_AXES.items():
-        cells: dict[int, Mapping[str, Any]] = {
-            r["bucket"]: {
-                "status": _status_of(r),
-                "gates": worst(r),
-                "enforce": r["enforce"],
-                "ran": sum(not u["status"].startswith("not run") for u in r["utterances"]),
-                "of": len(r["utterances"]),
-            }
-            for r in facts.reports
-            if r["component"] == component
-        }
-        rows.append((component, str(axis), cells))
-    return rows
+def _summarize_artifact(report: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a report as a row of the table: its worst values, and the one nearest to its limit."""
+    cells = sorted(worst(report), key=lambda cell: (cell.output, cell.gate.partition("_")[2]))
+    barred = [(bar, cell) for cell in cells if (bar := _measure_bar(cell)) is not None]
+    nearest = min(barred, key=lambda pair: pair[0].value - pair[0].limit, default=None)
+    return {
+        "name": _name_artifact(report),
+        "status": _status_of(report),
+        "cells": cells,
+        "nearest": nearest and nearest[1],
+        "enforce": report["enforce"],
+        "ran": sum(not u["status"].startswith("not run") for u in report["utterances"]),
+        "of": len(report["utterances"]),
+    }
+
+
+def _measure_bar(cell: Cell) -> _Bar | None:
+    """Return the bar of a least value in decibels; None for other gates and for values without a limit."""
+    if not cell.gate.startswith("min_") or not cell.gate.endswith("_db") or cell.limit is None:
+        return None
+    if np.isnan(float(cell.value)):
+        return None
+    decibels = np.clip([float(cell.limit), float(cell.value)], _LEAST_DB, _MOST_DB)
+    return _Bar(*(100 * (decibels - _LEAST_DB) / (_MOST_DB - _LEAST_DB)))
 
 
 def _status_of(report: Mapping[str, Any]) -> str:
@@ -130,12 +207,6 @@ def _status_of(report: Mapping[str, Any]) -> str:
     if all(u["status"].startswith("not run") for u in report["utterances"]):
         return "not run"
     return "passed" if report["passed"] else "failed"
-
-
-def _list_buckets(facts: BundleFacts, axis: str) -> list[int]:
-    """List the buckets of the components on an axis."""
-    components = [component for component, own in COMPONENT_AXES.items() if own == axis]
-    return sorted({r["bucket"] for r in facts.reports if r["component"] in components})
 
 
 def _list_files(facts: BundleFacts) -> list[tuple[str, int, str]]:
@@ -146,7 +217,7 @@ def _list_files(facts: BundleFacts) -> list[tuple[str, int, str]]:
     return [(e["file"], e["size"], e["sha256"]) for e in entries]
 
 
-def _convert_utterance(spoken: SpokenUtterance, speech: Mapping[str, Any]) -> _Utterance:
+def _convert_utterance(spoken: SpokenUtterance, speech: Mapping[str, Any], peak: float) -> _Utterance:
     """Convert an utterance for the template: facts, metrics, players and pictures."""
     reference = spoken.reference
     truth = np.ravel(reference.truth.audio)
@@ -155,27 +226,40 @@ def _convert_utterance(spoken: SpokenUtterance, speech: Mapping[str, Any]) -> _U
     report = next(u for u in speech["utterances"] if u["name"] == reference.name)
     frames = int(reference.truth.durations.sum())
     off = int(np.count_nonzero(spoken.durations != reference.truth.durations))
+    measured = report["outputs"].get("audio", {})
+    speed = "" if reference.speed == 1 else f", {reference.speed:g}×"
     return _Utterance(
         name=reference.name,
+        text=spoken.text,
+        phonemes=reference.phonemes,
+        voice=f"{reference.voice}{speed}",
+        gain=_format_decibels(measured.get("gain_db")),
         facts={
-            "phonemes": reference.phonemes,
-            "voice": reference.voice,
-            "speed": f"{reference.speed:g}",
             "seed": str(reference.seed),
             "length": f"{frames} frames, {frames / FRAMES_PER_SECOND:.2f} s",
             "durations": "all equal" if off == 0 else f"{off} tokens differ",
         },
         status=report["status"],
-        metrics={k: _format_number(v) for k, v in report["outputs"].get("audio", {}).items()},
+        metrics={k: _format_number(v) for k, v in measured.items()},
         players=[
             _Player("Stock model, float64", _encode_flac(truth)),
             _Player("This bundle", _encode_flac(spoken.audio)),
         ],
         spectrograms=_draw_spectrograms(truth, ours),
-        waves=_draw_waves(truth, ours),
+        waves=_draw_waves(truth, ours, peak),
         pitch={"reference": _draw_pitch(reference.truth.f0), "ours": _draw_pitch(spoken.f0)},
-        top_hz=_TOP_HZ,
+        times=_place_ticks(truth.size / SAMPLE_RATE),
     )
+
+
+def _place_ticks(seconds: float) -> list[_Tick]:
+    """Return the labels of an axis of time, at most six, at steps of 1, 2 or 5 times a power of ten."""
+    steps = (factor * 10.0**power for power in range(-3, 4) for factor in (1, 2, 5))
+    step = next(step for step in steps if seconds / step < _MOST_TICKS)
+    return [
+        _Tick(100 * number * step / seconds, f"{number * step:g}")
+        for number in range(int(seconds / step) + 1)
+    ]
 
 
 def _draw_pitch(f0: Array) -> list[str]:
@@ -184,9 +268,8 @@ def _draw_pitch(f0: Array) -> list[str]:
     return curve(np.where(hertz > _VOICED_HZ, hertz, 0.0), _COLUMNS, _TOP_HZ, _PITCH)
 
 
-def _draw_waves(truth: Array, ours: Array) -> dict[str, str]:
-    """Return three outlines. The difference is amplified so that it is visible."""
-    peak = max(float(np.abs(truth).max()), float(np.abs(ours).max()))
+def _draw_waves(truth: Array, ours: Array, peak: float) -> dict[str, str]:
+    """Return three outlines of half the height `peak`. The difference is amplified so that it is visible."""
     difference = ours - truth
     largest = float(np.abs(difference).max())
     gain = 10.0 ** np.floor(np.log10(peak / largest / 2)) if largest > 0 and peak > 2 * largest else 1.0
@@ -227,14 +310,22 @@ def _encode_flac(audio: Array) -> str:
 
 
 def _format_gate(cell: Cell | Mapping[str, Any]) -> str:
-    """Format a gate: `snr_db 72.1, at least 30`."""
+    """Format a gate: `audio: SNR 72.1 dB, at least 30`."""
     data = cell if isinstance(cell, Mapping) else cell.__dict__
     bound, _, metric = data["gate"].partition("_")
     where = f"{data['output']}: " if data["output"] else ""
+    number = _format_decibels if metric.endswith("_db") else _format_number
+    name = metric.removesuffix("_db").replace("_", " ").replace("snr", "SNR")
+    value = f"{where}{name} {number(data['value'])}"
     if data["limit"] is None:
-        return f"{where}{metric} {_format_number(data['value'])}, no limit"
+        return value
     word = {"min": "at least", "max": "at most"}[bound]
-    return f"{where}{metric} {_format_number(data['value'])}, {word} {_format_number(data['limit'])}"
+    return f"{value}, {word} {_format_number(data['limit'])}"
+
+
+def _format_decibels(value: float | str | None) -> str:
+    """Format a level with one decimal: `72.1 dB`."""
+    return f"{value:.1f} dB" if isinstance(value, float) else f"{_format_number(value)} dB"
 
 
 def _format_number(value: float | str | None) -> str:

@@ -50,6 +50,11 @@ def spectrogram(audio: Array, loudest: float) -> bytes:
     return palette_png(np.rint(levels * 63).astype(np.uint8).T[::-1], _interpolate_palette(64))
 
 
+def css_gradient() -> str:
+    """Return the colours of a spectrogram as stops of a CSS gradient, from quiet to loud."""
+    return ", ".join("#{:02x}{:02x}{:02x}".format(*color) for color in _COLORS)
+
+
 def palette_png(indices: NDArray[np.uint8], palette: NDArray[np.uint8]) -> bytes:
     """Encode (rows, columns) indices into a (colours, 3) palette as PNG (ISO/IEC 15948, colour type 3)."""
     height, width = indices.shape

@@ -11,7 +11,7 @@ const VOID = words("area base br col embed hr img input link meta source track w
 const ATTRIBUTE = /([^\s"'=/>]+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+)))?/g;
 const UNSEEN = /display\s*:\s*none|visibility\s*:\s*hidden/i;
 const MARK = /^(?:\[?\d{1,4}\]?|\[?[a-z]\]|[*†‡§¶]+)$/; // mark of a note
-const POWER = /(?:\d|(?<![\p{L}\p{N}_])\p{L}|(?<![\p{L}\p{N}_])(?:[cdkm]m|ft|in|mi|yd))$/u; // base of a raised number
+const POWER = /(?:\d|(?<![\p{L}\p{N}_])\p{L}|(?<![\p{L}\p{N}_])(?:[b-df-hj-np-tvwxz]{2}|in|mi|yd))$/u; // base of a raised number
 const RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹";
 const TAG = /<([A-Za-z][\w:-]*)(?![\w:-])((?:[^<>"']|"[^"<]*"|'[^'<]*')*)>/g;
 
@@ -44,6 +44,7 @@ export function textOfHtml(source) {
     }
     const element = node instanceof Element ? node : null;
     const name = element?.localName ?? "";
+    if (name === "math" && element?.hasAttribute("alttext")) block += ` $${element.getAttribute("alttext")}$ `;
     if (SILENT.has(name) || element?.hasAttribute("hidden")) return;
     if (name === "br") block += "\n";
     if (CELLS.has(name) && block.trim()) block = `${block.trimEnd()}, `;
@@ -75,7 +76,8 @@ function kept(source) {
   const isMark = attributes.get("epub:type") === "noteref" || attributes.get("role") === "doc-noteref";
   const isHidden = attributes.has("hidden") || attributes.get("aria-hidden") === "true" || UNSEEN.test(attributes.get("style") ?? "");
   const numbers = ["start", "value"].filter((name) => /^\d{1,9}$/.test(attributes.get(name) ?? "")).map((name) => ` ${name}="${attributes.get(name)}"`);
-  return `${isMark || isHidden ? " hidden" : ""}${numbers.join("")}`;
+  const formula = attributes.get("alttext")?.replace(/"/g, "&quot;");
+  return `${isMark || isHidden ? " hidden" : ""}${numbers.join("")}${formula ? ` alttext="${formula}"` : ""}`;
 }
 
 /**

@@ -38,9 +38,9 @@ export class Speaking {
     const tables = await Voices.open((begin, end) => bundle.range(voices, begin, end), 2 * half);
     await tables.table(tables.default); // so that it is there, online or not, once the page can speak
     const languages = languagesOf(bundle.manifest.languages);
-    if (frontEnd && !text) throw new BundleError('The bundle has no text.wasm, which reads its text. Build the bundle again.');
-    const [code, data] = frontEnd ? [await bundle.file(text), await bundle.file(frontEnd)] : [null, null];
-    return new Speaking(model, tables, await FrontEnd.open(code, data, languages), languages);
+    if (!text) throw new BundleError('The bundle has no text.wasm, which plans its text. Build the bundle again.');
+    const [code, data] = [await bundle.file(text), frontEnd ? await bundle.file(frontEnd) : null];
+    return new Speaking(model, tables, await FrontEnd.open(code, data), languages);
   }
 
   constructor(model, voices, frontEnd, languages) {

@@ -60,6 +60,7 @@ const methods = {
 function end(number) {
   aborts.get(number)?.abort();
   aborts.delete(number);
+  streams.get(number)?.parts.return().catch(() => {}); // frees its plan; the abort ends what still computes
   streams.delete(number);
 }
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from test_choice import rules
 
 from kokoro_tvm.cli import main
 from kokoro_tvm.runtime import read_bundle
@@ -18,6 +19,7 @@ from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd
 from kokoro_tvm.runtime.text.markup import MarkupVocabulary
 from kokoro_tvm.runtime.text.reading import phonemize_portions
 
+DOUBT = {"kind": "saint", "cost": 1, "before": " here"}
 COMMAND = [sys.executable, "-c", "from kokoro_tvm.cli import main; main()", "phonemize"]
 
 
@@ -32,6 +34,18 @@ def test_phonemize_prints_a_line_for_each_token(toy: Path, capsys: pytest.Captur
     first, *lines = capsys.readouterr().out.splitlines()
     assert first.endswith(".") and len(lines) >= 1
     assert lines[0].startswith("0:")
+
+
+def test_phonemize_explains_written_forms(
+    toy: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    language = rules(("saint", "St", "Saint"), ("street", "St", "Street"), doubts=(DOUBT,))
+    monkeypatch.setattr(FrontEnd, "_written_forms", lambda front_end, code: language)
+    assert run("[pause:1s] A St here, a St there", "--bundle", str(toy), "--why") == 0
+    assert [line.split() for line in capsys.readouterr().out.splitlines()] == [
+        ["13:15", "St"], ["1", "saint", "Saint"], ["+1", "before", "here"], ["→", "0", "street", "Street"],
+        ["24:26", "St"], ["→", "0", "saint", "Saint"],
+    ]  # fmt: skip
 
 
 def test_phonemize_prints_json(toy: Path, capsys: pytest.CaptureFixture[str]) -> None:

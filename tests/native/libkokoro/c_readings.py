@@ -1,38 +1,17 @@
-"""Passages with links and their readings by Python, with which C and WebAssembly are compared."""
+"""Passages with links, for which C is compared with Python."""
 
 from __future__ import annotations
 
-import itertools
 import random
-import warnings
 from collections.abc import Iterator
 from typing import Any
 
 import front_end_vectors
 from misaki_languages import sentences
 
-from kokoro_tvm.common.errors import InputError
-from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd
 from kokoro_tvm.runtime.text.frontend.source import Link, SourceText
-from kokoro_tvm.runtime.text.reading import phonemize_sentence
 
-Reading = tuple[Any, list[str]]
-"""Utterances as lists of tokens, or the error; and the notices. Places are characters."""
 _OWN = ("a 😀 105 b", "1", "NEW YORK 5 O'Neill's", "x")
-
-
-def reading(source: SourceText, code: str, front_end: FrontEnd) -> Reading:
-    """Read a passage with Python."""
-    with warnings.catch_warnings(record=True) as caught, front_end_vectors.without_espeak():
-        warnings.simplefilter("always")
-        try:
-            read = phonemize_sentence(source, code, front_end)
-        except InputError as error:
-            return {"error": str(error)}, []
-    tokens = [
-        [[t.text, t.start, t.end, t.phonemes, t.space, t.tag, t.origin] for t in item.tokens] for item in read
-    ]
-    return tokens, [front_end_vectors.message(str(item.message)) for item in caught]
 
 
 def drawn_passages(code: str, count: int) -> Iterator[SourceText]:
@@ -56,8 +35,3 @@ def _request(draw: random.Random) -> dict[str, Any]:
             {"alias": draw.choice(("World Wide Web", "5", "", "😀", "A"))},
         )
     )
-
-
-def units(text: str) -> list[int]:
-    """Return the UTF-16 unit of every character, and of the end."""
-    return [0, *itertools.accumulate(1 + (char > "\uffff") for char in text)]

@@ -76,6 +76,12 @@ def sanitized(here: CCompiler, shared_folder: Path) -> Callable[[Path], Path]:
 
 
 @pytest.fixture(scope="session")
+def text_program(sanitized: Callable[[Path], Path]) -> Path:
+    """Return the program that reads texts, with sanitizers."""
+    return sanitized(Path(__file__).parent / "programs" / "text.c")
+
+
+@pytest.fixture(scope="session")
 def tvm(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with the installed libtvm_runtime and libtvm_ffi."""
     folder = tmp_path_factory.mktemp("tvm")

@@ -20,6 +20,7 @@ from unittest import mock
 import front_end_vectors
 import numpy as np
 import pytest
+from c_readings import drawn_passages
 from calls import Speaker
 from examples import examples
 
@@ -38,6 +39,7 @@ from kokoro_tvm.runtime.speech.planning import Style, plan_pieces
 from kokoro_tvm.runtime.speech.sentences import sentences_of_text
 from kokoro_tvm.runtime.text.frontend import front_end as front_end_module
 from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
+from kokoro_tvm.runtime.text.frontend.english import EnglishFrontEnd
 from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd
 from kokoro_tvm.runtime.text.frontend.letters import UnknownWordReader
 from kokoro_tvm.runtime.text.frontend.normalization import LANGUAGE_FILES, normalize
@@ -96,14 +98,8 @@ def hexadecimal(text: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def program(sanitized: Callable[[Path], Path]) -> Path:
-    """Return the program with sanitizers."""
-    return sanitized(Path(__file__).parent / "programs" / "text.c")
-
-
-@pytest.fixture(scope="module")
-def read(program: Path, front_end_files: Path) -> Reader:
-    return Reader(program, front_end_files / "front_end.safetensors")
+def read(text_program: Path, front_end_files: Path) -> Reader:
+    return Reader(text_program, front_end_files / "front_end.safetensors")
 
 
 @pytest.fixture(scope="module")
@@ -165,15 +161,16 @@ def test_expressions_match_python(read: Reader) -> None:
         assert matches == requested, (expression, text)
 
 
-def written(language: LanguageRules, texts: list[str], names: bool) -> list[Any]:
-    normal = [normalize(SourceText.of(text), language, names=names) for text in texts]
+def written(language: LanguageRules, texts: list[str], english: EnglishFrontEnd | None) -> list[Any]:
+    names, tag = english is not None, english.find_tags if english else None
+    normal = [normalize(SourceText.of(text), language, names=names, tag=tag) for text in texts]
     return [[n.source.text, list(n.source.starts), list(n.source.ends), list(n.notices)] for n in normal]
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize(("code", "name"), LANGUAGE_FILES.items())
 def test_written_forms_match_python(
-    program: Path, read: Reader, tmp_path: Path, code: str, name: str
+    text_program: Path, read: Reader, tmp_path: Path, code: str, name: str
 ) -> None:
     """Languages without speech in libkokoro are included; their rules are compiled here."""
     forms = FrontEndFile.open(read.file).forms(name)
@@ -182,8 +179,12 @@ def test_written_forms_match_python(
     widest_first = sorted(arrays.items(), key=lambda item: -item[1].itemsize)
     write_arrays(tmp_path / "front_end", dict(widest_first), {})
     texts = list(front_end_vectors.texts_of(name))
-    result = Reader(program, tmp_path / "front_end")((f"normal:{hexadecimal(t)}" for t in texts), code, name)
-    assert result == written(LanguageRules(forms, code), texts, names=code in "ab")
+    result = Reader(text_program, tmp_path / "front_end")(
+        (f"normal:{hexadecimal(t)}" for t in texts), code, name
+    )
+    data = FrontEndFile.open(read.file).english(code == "b")
+    english = EnglishFrontEnd(data, code == "b") if code in "ab" else None
+    assert result == written(LanguageRules(forms, code), texts, english)
 
 
 @pytest.mark.parametrize("part", LONG)
@@ -253,7 +254,7 @@ def finished(piece: Piece) -> int:
     return zlib.adler32(np.concatenate([audio, np.zeros(piece.pause, np.float32)]).tobytes())
 
 
-def planned(front_end: FrontEnd, text: str, code: str) -> tuple[list[Any], list[str]]:
+def planned(front_end: FrontEnd, text: str, code: str, markup: bool = False) -> tuple[list[Any], list[str]]:
     """Return pieces, a possible error after them, and notices."""
     model: Any = front_end_vectors._Model(VOCABULARY, MOST)
     style = Style(lambda voice: np.zeros((1 << 16, 2), np.float32), SPEED, Pauses(), Division())
@@ -262,27 +263,40 @@ def planned(front_end: FrontEnd, text: str, code: str) -> tuple[list[Any], list[
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            for entry in plan_pieces(model, sentences_of_text(text, known, front_end, markup=False), style):
+            for entry in plan_pieces(model, sentences_of_text(text, known, front_end, markup=markup), style):
                 piece = entry.piece
                 words = [
-                    [w.text, w.start, w.end, w.phonemes, w.space, list(w.known_durations)]
+                    [
+                        w.text,
+                        w.start,
+                        w.end,
+                        w.phonemes,
+                        w.space,
+                        list(w.known_durations),
+                        w.pitch,
+                        w.rate,
+                        w.joined,
+                    ]
                     for w in piece.words
                 ]
                 keep = [-1 if samples is None else samples for samples in piece.keep]
-                rest = [piece.style + 1, piece.noise, piece.lead, piece.tail, keep, piece.pause]
+                rest = [piece.style + 1, piece.noise, piece.lead, piece.tail, keep, piece.pause, piece.voice]
                 target.append([words, rest, finished(piece)])
         except InputError as error:
             target.append({"error": str(error)})
     return target, [message(str(entry.message)) for entry in caught]
 
 
-def check_plans(read: Reader, front_end: FrontEnd, texts: list[tuple[str, str]]) -> None:
+def check_plans(
+    read: Reader, front_end: FrontEnd, texts: list[tuple[str, str]], markup: bool = False
+) -> None:
     model = f"model:{SPEED} {MOST['tokens']} {MOST['frames']} {MODEL}"
     for code in sorted({code for _, code in texts}):
         own = [text for text, other in texts if other == code]
-        result = read([model, *(f"plan:{hexadecimal(text)}" for text in own)], code)
+        command = "markup:0" if markup else "plan"
+        result = read([model, *(f"{command}:{hexadecimal(text)}" for text in own)], code)
         for text, (pieces, notices) in zip(own, result, strict=True):
-            requested, said = planned(front_end, text, code)
+            requested, said = planned(front_end, text, code, markup)
             assert pieces == requested, text
             if not (requested and "error" in requested[-1]):  # which is all that there is to say
                 assert notices == said, text
@@ -290,6 +304,28 @@ def check_plans(read: Reader, front_end: FrontEnd, texts: list[tuple[str, str]])
 
 def test_pieces_match_python_in_five_more_languages(read: Reader, front_end: FrontEnd) -> None:
     check_plans(read, front_end, texts_of_pieces(texts_of_sounds(examples(40))))
+
+
+def bracketed(source: SourceText) -> str:
+    """Return a text with its links as brackets; an alias is left out."""
+    parts, end = [], 0
+    for link in source.links:
+        request = (
+            f"/{link.phonemes}/"
+            if link.phonemes
+            else f"#{link.flags}#"
+            if link.flags
+            else f"{link.stress or 1:g}"
+        )
+        parts += [source.text[end : link.start], f"[{source.text[link.start : link.end]}]({request})"]
+        end = link.end
+    return "".join((*parts, source.text[end:]))
+
+
+@pytest.mark.parametrize("code", "abefhip")
+def test_links_match_python_in_seven_languages(read: Reader, front_end: FrontEnd, code: str) -> None:
+    texts = [(bracketed(source), code) for source in drawn_passages(code, examples(30))]
+    check_plans(read, front_end, [(text.replace("\0", ""), code) for text, code in texts], markup=True)
 
 
 def test_pieces_match_python(read: Reader, front_end: FrontEnd) -> None:
@@ -309,6 +345,15 @@ def test_random_texts_are_read_or_refused(read: Reader, count: int, every: int) 
     """Under the address and undefined-behaviour sanitizers; of one in `every`, the speech is planned."""
     (refused,) = read([f"model:1 160 600 {MODEL}", f"fuzz:{count} {every}"])
     assert refused < count / every / 4
+
+
+@pytest.mark.parametrize(
+    ("count", "every"), [(3_000, 50), pytest.param(1_000_000, 100, marks=pytest.mark.nightly)]
+)
+def test_random_documents_are_parsed_or_refused(read: Reader, count: int, every: int) -> None:
+    """SSML and brackets in random portions, which change nothing; one in `every` is planned."""
+    (refused,) = read([f"model:1 160 600 {MODEL}", f"ssml:{count} {every}"])
+    assert count / 2 < refused < count
 
 
 TEXTS = [

@@ -152,6 +152,20 @@ def test_epub_is_read() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('media-type="image/png"/>', 'media-type="image/png" properties="cover-image"/>'),
+        ("</metadata>", '<meta name="cover" content="p"/></metadata>'),
+    ],
+)
+def test_epub_has_author_and_cover(old: str, new: str) -> None:
+    package = PACKAGE.replace(old, new).replace("<metadata>", "<metadata><dc:creator>A. Writer</dc:creator>")
+    document = read("a.epub", book(**{"O/b.opf": package, "O/p.png": b"a picture"}))
+    assert (document.author, document.cover) == ("A. Writer", b"a picture")
+    assert read("a.epub", book()).cover == b""
+
+
 def test_epub_reads_pages_and_notes_others() -> None:
     """Pages have their own encodings; notes name the omitted files."""
     package = (
@@ -424,8 +438,13 @@ def test_markdown_brackets_take_linear_time(opening: str, closing: str) -> None:
         ),
         (
             ".html",
-            "m<sup>2</sup> a km<sup>2</sup> 10<sup>16</sup> 1<sup>st</sup> M<sup>me</sup>",
-            "m² a km² 10¹⁶ 1st Mme",
+            "m<sup>2</sup> a km<sup>2</sup> 10<sup>16</sup> 1<sup>st</sup> M<sup>me</sup> bc<sup>3</sup>",
+            "m² a km² 10¹⁶ 1st Mme bc³",
+        ),
+        (
+            ".html",
+            'If <math alttext="a^2=b"><msup><mi>a</mi><mn>2</mn></msup><mo>=</mo><mi>b</mi></math>, stop.',
+            "If $a^2=b$ , stop.",
         ),
         (".md", "a <!-- b --> c <!-- d", "a c <!-- d"),
         (".md", "<!-- a\n\nb -->\n\nc\n\n<!-- d", "c\n\n<!-- d"),

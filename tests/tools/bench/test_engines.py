@@ -60,7 +60,7 @@ def test_openvino_computes_in_float32(export: Path) -> None:
     engine = open_engine(
         EngineSpec("kokoro_tvm.tools.bench.engines:OpenVinoEngine", str(export), 1, "float32")
     )
-    assert engine.details == "f32"
+    assert engine.details == "float32"
 
 
 @pytest.mark.slow("needs the peers' packages")

@@ -48,7 +48,7 @@ def report(component: str, bucket: int | None, *verdicts: dict[str, Any]) -> dic
                 "name": name,
                 "length": FRAMES,
                 "status": "failed" if failed else "passed",
-                "outputs": {"audio": {"snr_db": 41.25, "magnitude_correlation": 0.99998}},
+                "outputs": {"audio": {"snr_db": 41.25, "gain_db": 29.5, "magnitude_correlation": 0.99998}},
                 "verdicts": list(verdicts),
             }
             for name in ("one", "two")
@@ -64,9 +64,9 @@ def facts() -> BundleFacts:
     for name in ("one", "two"):
         stock = reference(name)
         audio = stock.truth.audio + 0.002 * draw.standard_normal(stock.truth.audio.size)
-        utterances.append(
-            SpokenUtterance(stock, audio.astype(np.float32), stock.truth.f0 * 1.01, stock.truth.durations)
-        )
+        f0, durations = stock.truth.f0 * 1.01, stock.truth.durations
+        text = {"one": "The first sentence.", "two": "The second one."}[name]
+        utterances.append(SpokenUtterance(stock, audio.astype(np.float32), f0, durations, text, 0.25))
     good = verdict("min_snr_db", 112.5, 90.0, "passed")
     reports = [report(c, 512 if axis == "tokens" else 64, good) for c, axis in COMPONENT_AXES.items()]
     reports[-1] = report("decoder", 64, good, verdict("min_gain_db", 3.0, 10.0, "failed"))

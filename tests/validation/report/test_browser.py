@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from axe import axe_script, violations
 
 pytestmark = pytest.mark.slow("opens pages in Chromium")
 
@@ -19,6 +20,7 @@ def shown(browser: Any, page: Path, folder: Path, scheme: str, width: int) -> di
     tab.on("pageerror", lambda error: wrong.append(str(error)))
     tab.on("requestfailed", lambda request: wrong.append(request.url[:80]))
     tab.goto(page.as_uri())
+    tab.evaluate("document.querySelectorAll('details').forEach(details => { details.open = true; })")
     folder = Path(os.environ.get("SCREENSHOTS", folder))
     tab.screenshot(path=folder / f"{scheme}-{width}.png", full_page=True)
     measured = tab.evaluate(
@@ -61,6 +63,19 @@ def test_page_fits_the_window_in_light_and_dark(browser: Any, page: Path, tmp_pa
     assert brightness(light["back"]) > 200 > 60 > brightness(dark["back"])
     assert brightness(light["ink"]) < 60 < 200 < brightness(dark["ink"])
     assert light["picture"].read_bytes() != dark["picture"].read_bytes()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_reports_no_violation(browser: Any, page: Path, shared_folder: Path, scheme: str) -> None:
+    script = axe_script(shared_folder)
+    context = browser.new_context(color_scheme=scheme, viewport={"width": 375, "height": 800})
+    tab = context.new_page()
+    tab.goto(page.as_uri())
+    closed = violations(tab, script)
+    tab.evaluate("document.querySelectorAll('details').forEach(details => { details.open = true; })")
+    opened = violations(tab, script)
+    context.close()
+    assert (closed, opened) == ([], [])
 
 
 def brightness(color: str) -> float:

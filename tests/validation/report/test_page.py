@@ -80,15 +80,43 @@ def test_page_escapes_text(page: Path) -> None:
 
 def test_page_has_value_and_status_of_every_gate(page: Path) -> None:
     text = re.sub(r"\s+", " ", Elements(page).text)
-    assert "audio: gain_db 3, at least 10 failed" in text
-    assert "audio: gain_db 3, no limit not run" in text
-    assert "audio: snr_db 112.5, at least 90" in text
+    assert "audio: gain 3.0 dB, at least 10 failed" in text
+    assert "audio: gain 3.0 dB measured, no limit" in text
+    assert "audio: SNR 112.5 dB, at least 90 passed" in text
     assert "decoder-64: one: min_gain_db" in text
-    assert "no such artifact" in text
-    assert "failed on 2 of 3 utterances" in text
+    assert "On 2 of 3 utterances" in text
+    assert "14 passed2 failed, 0 not run, 2 measured without a limit" in text
     assert re.search(r"three \(90\) ?not run: longer than the bucket", text)
     assert "Not run, longer than the bundle's buckets: three." in text
     assert "toy failed" in text
+
+
+def test_page_begins_with_verdict_size_speed_gain_and_players(page: Path) -> None:
+    text = re.sub(r"\s+", " ", Elements(page).text)
+    order = ["toy failed", "3.7 MB", "4.0× real time", "29.5 dB", "The first sentence.", "The second one."]
+    places = [text.index(part) for part in order]
+    assert places == sorted(places)
+    elements = [tag for tag, _ in Elements(page).found]
+    assert elements.index("audio") < elements.index("details") < elements.index("img")
+
+
+def test_page_has_no_speed_of_emulated_code(facts: BundleFacts, tmp_path: Path) -> None:
+    emulated = [replace(spoken, seconds=None) for spoken in facts.utterances]
+    text = Elements(write_page(replace(facts, utterances=emulated), tmp_path / "report.html")).text
+    assert "real time" not in text
+
+
+def test_bar_goes_from_the_limit_to_the_value(page: Path) -> None:
+    """From -10 to 150 dB, the limits 90 and 10 dB are at 62.5 and 12.5 %, the values at 76.6 and 8.1 %."""
+    content = page.read_text(encoding="utf-8")
+    assert '<i style="left: 62.5%; width: 14.1%"></i><b style="left: 62.5%"></b>' in content
+    assert '<i style="left: 8.1%; width: 4.4%"></i><b style="left: 12.5%"></b>' in content
+
+
+def test_axes_have_labels(page: Path) -> None:
+    text = re.sub(r"\s+", " ", Elements(page).text)
+    assert "048 12 kHz" in text.replace(" 12", "12").replace("12 kHz", " 12 kHz")
+    assert "00.20.40.60.8 1 s" in text.replace("1 s", " 1 s")
 
 
 def test_page_of_a_bundle_that_passed(facts: BundleFacts, tmp_path: Path) -> None:

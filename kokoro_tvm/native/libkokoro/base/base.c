@@ -17,9 +17,11 @@ typedef struct block {
 static void set_text(scope *s, int code, const char *pattern, va_list arguments) {
   s->code = code;
   if (!s->message) return;
-  int length = vsnprintf(s->message, s->message_size, pattern, arguments);
   size_t end = s->message_size - 1;
-  if (length < 0 || (size_t)length <= end) return;
+  int before = snprintf(s->message, s->message_size, "%s", s->where ? s->where : "");
+  size_t begin = before < 0 ? 0 : (size_t)before < end ? (size_t)before : end;
+  int length = vsnprintf(s->message + begin, s->message_size - begin, pattern, arguments);
+  if (length < 0 || begin + (size_t)length <= end) return;
   while (end > 0 && ((unsigned char)s->message[end] & 0xC0) == 0x80) --end; /* do not cut a character in half */
   s->message[end] = 0;
 }

@@ -18,6 +18,7 @@ typedef struct scope {
   jmp_buf failed;
   char *message; /* buffer for the text of a failure; NULL: none */
   size_t message_size;
+  const char *where; /* the text of a failure begins with it; NULL: nothing */
   int code; /* FAILURE_..., 0 without a failure */
   arena *kept;    /* resources that outlive a successful call */
   arena scratch;  /* resources of the call alone */
@@ -77,6 +78,8 @@ const char *place_of(scope *s, const json *value);
 const json *get(scope *s, const json *object, const char *key, kind expected);
 /* Like `get`, but return NULL if the key is missing or null. */
 const json *find(scope *s, const json *object, const char *key, kind expected);
+/* Return the value of a key, which may be of any kind, or NULL. */
+const json *find_value(const json *object, const char *key);
 /* Return a whole number from 1 to 2^20. Fails with FAILURE_BUNDLE. */
 int64_t get_positive(scope *s, const json *object, const char *key);
 const char *get_text(scope *s, const json *object, const char *key);

@@ -187,16 +187,21 @@ const char *place_of(scope *s, const json *value) {
                     : format(s, &s->scratch, "%s[%lld]", before, (long long)value->index);
 }
 
-const json *find(scope *s, const json *object, const char *key, kind expected) {
+const json *find_value(const json *object, const char *key) {
   const json *result = NULL;
+  for (const json *item = object->first; item; item = item->next)
+    if (item->key && strcmp(item->key, key) == 0) result = item; /* the last one counts, as in Python */
+  return result && result->kind != NOTHING ? result : NULL;
+}
+
+const json *find(scope *s, const json *object, const char *key, kind expected) {
   if (object->kind != OBJECT)
     fail(s, FAILURE_BUNDLE, "%s should be a JSON object but is %s. " MEND, place_of(s, object), KINDS[object->kind]);
-  for (const json *item = object->first; item; item = item->next)
-    if (strcmp(item->key, key) == 0) result = item; /* the last one counts, as in Python */
-  if (result && result->kind != NOTHING && result->kind != expected)
+  const json *result = find_value(object, key);
+  if (result && result->kind != expected)
     fail(s, FAILURE_BUNDLE, "%s: '%s' should be %s but is %s. " MEND, place_of(s, object), key, KINDS[expected],
          KINDS[result->kind]);
-  return result && result->kind != NOTHING ? result : NULL;
+  return result;
 }
 
 const json *get(scope *s, const json *object, const char *key, kind expected) {

@@ -2,12 +2,10 @@
  * routing.py and model.py. */
 #include "model.h"
 
-#include <float.h>
 #include <math.h>
 #include <string.h>
 
 enum { MOST_INPUTS = 8, MOST_RESULTS = 4 };
-static const int64_t ENDLESS = (int64_t)1 << 40; /* frames; keeps a tiny speed from overflowing */
 
 /* Return the elements of a tensor for each token or frame, and the axis of its length; 0 if it has none. */
 static int64_t length_axis(const kokoro *k, const char *name, int *axis) {
@@ -149,13 +147,6 @@ static void check_length(scope *s, const kokoro *k, int axis, int64_t length) {
          axis == TOKENS ? "" : ", or faster");
 }
 
-/* Return the whole frames of a token at a speed, halves to even. The speed is clamped to float32's range: 0 / 0 is NaN. */
-static int64_t frames_of(float duration, double speed) {
-  float divisor = (float)speed;
-  float scaled = nearbyintf(duration / (divisor < FLT_MIN ? FLT_MIN : divisor));
-  return scaled < 1 ? 1 : scaled > (float)ENDLESS ? ENDLESS : (int64_t)scaled;
-}
-
 static array half_of_style(scope *s, const kokoro *k, const utterance *u, int prosody) {
   size_t half = (size_t)k->bundle->style_dim;
   array result = new_array(s, "float32", 2, 1, (int64_t)half, 0);
@@ -169,33 +160,28 @@ static array tokens_of(scope *s, const utterance *u) {
   return result;
 }
 
-void predict(scope *s, kokoro *k, utterance *u) {
-  int64_t tokens = (int64_t)u->speech.token_count, frames = 0;
+const float *predict(scope *s, kokoro *k, utterance *u) {
+  int64_t tokens = (int64_t)u->speech.token_count;
   array first, result[2];
   check_length(s, k, TOKENS, tokens);
   array ids = tokens_of(s, u);
   run(s, k, BERT, tokens, &ids, 1, &first, 1);
   array inputs[2] = {first, half_of_style(s, k, u, 1)};
   run(s, k, DURATION, tokens, inputs, 2, result, 2);
-  const float *duration = result[0].data;
   if (elements_of(&result[0]) != tokens || result[1].extents != 3 || result[1].shape[0] != 1)
     fail(s, KOKORO_BUNDLE, "The duration component gave other shapes than one utterance has. Build the bundle again.");
-  u->durations = take(s, &u->kept, (size_t)tokens, sizeof *u->durations);
-  for (int64_t i = 0; i < tokens; ++i) {
-    if (!isfinite(duration[i]))
-      fail(s, KOKORO_BUNDLE, "The duration component gave a value that is not finite. Build the bundle again.");
-    u->durations[i] = frames_of(duration[i], u->speed);
-    /* The marks at both ends are silent if they last as long as in training. A request of tokens is not changed. */
-    int64_t whole = frames_of(duration[i], 1);
-    if (u->words && (i == 0 || i == tokens - 1) && u->durations[i] > whole) u->durations[i] = whole;
-    frames += u->durations[i];
-  }
-  u->frames = frames;
   u->channels = result[1].shape[1];
   u->features = take(s, &u->kept, (size_t)elements_of(&result[1]), sizeof *u->features);
   memcpy(u->features, result[1].data, (size_t)elements_of(&result[1]) * sizeof *u->features);
-  u->speech.durations = u->durations;
-  u->speech.samples = (size_t)(frames * k->bundle->samples_per_frame);
+  return result[0].data;
+}
+
+void set_durations(const kokoro *k, utterance *u, int64_t *durations) {
+  u->durations = durations;
+  u->frames = 0;
+  for (size_t i = 0; i < u->speech.token_count; ++i) u->frames += durations[i];
+  u->speech.durations = durations;
+  u->speech.samples = (size_t)(u->frames * k->bundle->samples_per_frame);
 }
 
 void check_frames(scope *s, const kokoro *k, const utterance *u) { check_length(s, k, FRAMES, u->frames); }
@@ -230,7 +216,28 @@ static array noise_inputs(scope *s, const utterance *u, uint64_t seed, const flo
   return value;
 }
 
+/* Multiply the pitch (1, 2 * frames) of words by their factors. */
+static void change_pitch(const piece *p, float *pitch) {
+  const int64_t *durations = p->durations;
+  pitch += 2 * *durations++;
+  for (size_t i = 0; i < p->words.count; ++i) {
+    const word *element = &p->words.all[i];
+    for (size_t j = element->phonemes.size + element->space.size; j; --j, ++durations)
+      for (int64_t half = 2 * *durations; half; --half) *pitch++ *= (float)element->pitch;
+  }
+}
+
+/* Compute the silence of a piece without words. */
+static void decode_pause(scope *s, utterance *u) {
+  if (!u->audio) u->audio = take(s, &u->kept, u->speech.samples + 1, sizeof *u->audio);
+  u->speech.audio = u->audio;
+}
+
 void decode(scope *s, kokoro *k, utterance *u, uint64_t seed, const float *noise, size_t count) {
+  if (u->piece && !u->piece->words.count) {
+    decode_pause(s, u);
+    return;
+  }
   int64_t frames = u->frames, rate = k->bundle->samples_per_frame, samples = frames * rate;
   array source = noise_inputs(s, u, seed, noise, count), text, curves[2], sound;
   array ids = tokens_of(s, u);
@@ -239,6 +246,7 @@ void decode(scope *s, kokoro *k, utterance *u, uint64_t seed, const float *noise
     fail(s, KOKORO_BUNDLE, "The text encoder gave another shape than one utterance has. Build the bundle again.");
   array prosody[2] = {repeat_features(s, u, u->features, u->channels, frames), half_of_style(s, k, u, 1)};
   run(s, k, F0N, frames, prosody, 2, curves, 2);
+  if (u->piece && elements_of(&curves[0]) == 2 * frames) change_pitch(u->piece, curves[0].data);
   array inputs[5] = {repeat_features(s, u, text.data, text.shape[1], frames), curves[0], curves[1],
                      half_of_style(s, k, u, 0), source};
   run(s, k, noise ? DECODER : SEEDED, frames, inputs, 5, &sound, 1);

@@ -25,6 +25,7 @@ struct kokoro {
 /* A word's part of the tokens. */
 typedef struct measured {
   int64_t symbols, spaces; /* tokens of the word, and of the space after it */
+  double rate;             /* factor on the speed */
   int spoken;
 } measured;
 
@@ -53,10 +54,12 @@ void read_style(scope *s, const kokoro *k, utterance *u, const char *voice, int6
 const char *add_voice(scope *s, kokoro *k, const char *path);
 /* voices.c: return the language of a voice or a mix; `*notice` gets a notice, or "". Fails. */
 const spoken_language *language_of(scope *s, const kokoro *k, const char *voice, const char **notice);
-/* model.c: load the components; run them. `predict` returns any number of frames, which `check_frames` checks. Fail. */
+/* model.c: load the components; run them. `predict` sets the features and returns the durations of the tokens, in frames at
+ * speed 1; `set_durations` sets them in frames, any number of which `check_frames` checks. Fail. */
 void load_components(scope *s, kokoro *k);
 void check_frames(scope *s, const kokoro *k, const utterance *u);
-void predict(scope *s, kokoro *k, utterance *u);
+const float *predict(scope *s, kokoro *k, utterance *u);
+void set_durations(const kokoro *k, utterance *u, int64_t *durations);
 void decode(scope *s, kokoro *k, utterance *u, uint64_t seed, const float *noise, size_t count);
 /* words.c: set the samples of words with known durations. samples: length of the speech without its pause; before:
  * samples cut off at its beginning. */

@@ -5,12 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static int is_mark(int32_t c) { /* MARKS of kokoro_tvm/runtime/speech/plan.py */
-  const char *marks = ";:,.!?—…\"()“”«»¡¿";
-  for (int32_t mark; (mark = next_symbol(&marks)) > 0;)
-    if (mark == c) return 1;
-  return 0;
-}
+#include "numbers.h"
 
 int64_t id_of(const kokoro *k, int32_t c) {
   int64_t id = -1;
@@ -78,12 +73,12 @@ int64_t read_phonemes(scope *s, const kokoro *k, utterance *u, const char *phone
     int32_t c = next_symbol(&at);
     int64_t id = id_of(k, c);
     if (is_space(c)) { /* a space belongs to the word before it, at the beginning to a word without phonemes */
-      if (kind == BEGIN) u->words[words++].text = ++copy;
+      if (kind == BEGIN) u->measures[words].rate = 1, u->words[words++].text = ++copy;
       kind = SPACE;
       u->measures[words - 1].spaces += id >= 0;
     } else {
-      if (kind != (is_mark(c) ? MARK : SOUND)) u->words[words++].text = ++copy;
-      kind = is_mark(c) ? MARK : SOUND;
+      if (kind != (is_one_of(c, MARKS) ? MARK : SOUND)) u->measures[words].rate = 1, u->words[words++].text = ++copy;
+      kind = is_one_of(c, MARKS) ? MARK : SOUND;
       while (start < at) *copy++ = *start++;
       u->measures[words - 1].symbols += id >= 0;
       if (id >= 0 && is_alpha(c)) u->measures[words - 1].spoken = 1;

@@ -1,15 +1,15 @@
 /* Times of words, as kokoro_tvm/runtime/speech/words.py sets them for a piece. */
 #include "model.h"
 
-/* Measured values: see there and kokoro_tvm/runtime/speech/plan.py. */
-enum { EARLY_FRAMES = 2, PAUSING_SOUND = 6, LAST_SOUND = 5 };
+#include "numbers.h"
 
 /* Return whether silence follows word `place`. last: frames of the last symbol before it. */
 static int has_pause_after(const utterance *u, size_t place, int64_t last) {
   size_t next = place + 1;
   while (next < u->speech.word_count && !u->measures[next].symbols) ++next;
   if (!u->measures[place].spoken || next == u->speech.word_count || !u->measures[next].spoken) return 1;
-  return (double)last * (u->speed < 1 ? u->speed : 1) >= PAUSING_SOUND;
+  double speed = u->speed * u->measures[place].rate;
+  return (double)last * (speed < 1 ? speed : 1) >= PAUSING_SOUND;
 }
 
 static int64_t sum(const int64_t *values, int64_t count) {

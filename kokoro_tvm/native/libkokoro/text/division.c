@@ -35,8 +35,8 @@ static size_t middle_cut(work *w, string symbols) {
   return best;
 }
 
-breath first_words(work *w, const words *all, size_t count) {
-  breath result = {.ends = CLAUSE};
+breath first_words(work *w, const breath *whole, const words *all, size_t count) {
+  breath result = {.ends = CLAUSE, .whole = whole->whole, .pause = -1, .voice = whole->voice};
   for (size_t i = 0; i < count; ++i) PUSH(w, result.words, all->all[i]);
   result.words.all[count - 1].space.size = 0;
   return result;
@@ -64,9 +64,9 @@ int halve(work *w, const breath *whole, breath *before, breath *after) {
     }
     place = end;
   }
-  *before = first_words(w, &left, left.count);
-  *after = (breath){right, whole->ends, 0};
-  before->whole = after->whole = whole->whole;
+  *before = first_words(w, whole, &left, left.count);
+  *after = *whole;
+  after->words = right;
   return 1;
 }
 

@@ -6,71 +6,8 @@
 #include "markup.h"
 #include "paragraphs.h"
 #include "scanner.h"
-#include "scripts.h"
 
 enum { MOST_WORDS = 20 }; /* words in a message */
-
-/* Return the script of a letter or digit; NULL for a rare one. */
-static const char *script_of(int32_t c) {
-  for (size_t i = 0; i < sizeof SCRIPTS / sizeof *SCRIPTS; ++i)
-    if (SCRIPTS[i].first <= c && c <= SCRIPTS[i].last) return SCRIPTS[i].name;
-  return NULL;
-}
-
-/* A character of a text as a number above 0; 0 after its end. */
-static uint32_t unit_of(string text, size_t place) {
-  return place < text.size ? (uint32_t)text.at[place] + 1 : 0;
-}
-
-static int bit_of(string text, size_t bit) { return unit_of(text, bit / 32) >> (31 - bit % 32) & 1; }
-
-/* Return the first bit in which two different texts differ. */
-static size_t first_difference(string a, string b) {
-  size_t place = 0, bit = 0;
-  while (unit_of(a, place) == unit_of(b, place)) ++place;
-  for (uint32_t bits = unit_of(a, place) ^ unit_of(b, place); !(bits >> 31); bits <<= 1) ++bit;
-  return 32 * place + bit;
-}
-
-void add_notice(work *w, notes *notices, string notice) {
-  size_t leaf = notices->root;
-  while (leaf & 1) leaf = notices->branches[leaf / 2].children[bit_of(notice, notices->branches[leaf / 2].bit)];
-  if (notices->count) {
-    if (is_same(notices->all[leaf / 2], notice)) return;
-    size_t bit = first_difference(notices->all[leaf / 2], notice), number = notices->count - 1;
-    size_t *link = &notices->root;
-    while (*link & 1 && notices->branches[*link / 2].bit < bit)
-      link = &notices->branches[*link / 2].children[bit_of(notice, notices->branches[*link / 2].bit)];
-    branch added = {.bit = bit};
-    added.children[bit_of(notice, bit)] = 2 * notices->count;
-    added.children[!bit_of(notice, bit)] = *link;
-    *link = 2 * number + 1; /* before the branches move */
-    notices->branches = grow_list(w, notices->branches, number, &notices->branch_room, sizeof *notices->branches);
-    notices->branches[number] = added;
-  }
-  PUSH(w, *notices, notice);
-}
-
-string format_scripts(work *w, string text) {
-  const char *names[sizeof SCRIPTS / sizeof *SCRIPTS];
-  size_t count = 0;
-  builder out = {0};
-  for (size_t i = 0; i < text.size; ++i) {
-    const char *name = is_alnum(text.at[i]) ? script_of(text.at[i]) : NULL;
-    size_t known = 0;
-    while (name && known < count && strcmp(names[known], name) != 0) ++known;
-    if (!name || known < count) continue;
-    put_ascii(w, &out, count ? ", " : " (");
-    put_ascii(w, &out, name);
-    names[count++] = name;
-  }
-  if (count) put_ascii(w, &out, " script)");
-  return BUILT(out);
-}
-
-string shorten_text(work *w, string text, size_t most) {
-  return text.size <= most ? text : join(w, slice(text, 0, most), decode_utf8(w, "…"));
-}
 
 /* Add a notice that lists words, such as "Left out: a b." */
 static void add_list(work *w, notes *notices, const char *begin, const notes *words, const char *between, const char *end) {
@@ -86,6 +23,12 @@ static void add_list(work *w, notes *notices, const char *begin, const notes *wo
   add_notice(w, notices, BUILT(out));
 }
 
+const char *language_name(char letter) {
+  for (size_t i = 0; i < sizeof LANGUAGES / sizeof *LANGUAGES; ++i)
+    if (LANGUAGES[i].letter == letter) return LANGUAGES[i].name;
+  return "This";
+}
+
 const reader *open_reader(scope *s, const tensors *file, char letter, const reader *american) {
   static const char *const names[] = {"en", "en", "es", "fr", "hi", "it", "pt"}; /* in the order of READ_LANGUAGES */
   const char *candidate = letter ? strchr(READ_LANGUAGES, letter) : NULL;
@@ -95,16 +38,16 @@ const reader *open_reader(scope *s, const tensors *file, char letter, const read
   if (letter == 'a' || letter == 'b') result->english = open_english(s, file, letter == 'b');
   else if (!(result->sounds = open_sounds(s, file, name))) return NULL;
   result->american = american;
-  for (size_t i = 0; i < sizeof LANGUAGES / sizeof *LANGUAGES; ++i)
-    if (LANGUAGES[i].letter == letter) result->name = LANGUAGES[i].name;
+  result->name = language_name(letter);
   result->forms = open_language(s, file, name, letter);
   return result;
 }
 
 normalized normalize(work *w, source from, const reader *r, notes *notices) {
-  edits (*const steps[])(work *, string) = {tags, entities, marks, composed_letters, expanded_letters, apostrophes, dashes, emoji_names};
+  edits (*const steps[])(work *, string) = {tags, entities, marks, composed_letters, expanded_ligatures, apostrophes, dashes,
+                                             expanded_numerals, emoji_names};
   notes words = {0};
-  size_t count = sizeof steps / sizeof *steps - !r->english; /* the last step is English: names of emoji */
+  size_t count = sizeof steps / sizeof *steps - (r->english ? 0 : 2); /* the last two steps are English */
   for (size_t i = 0; i < count; ++i) {
     edits part = steps[i](w, from.text);
     from = apply_free_edits(w, from, &part);

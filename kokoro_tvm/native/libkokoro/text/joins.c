@@ -1,10 +1,29 @@
 /* Joins of utterances: transitions from sound to silence (runtime/speech/joins.py, piece.py). */
 #include <math.h>
 
+#include "numbers.h"
 #include "text.h"
 
-enum { LAST_SOUND = 5 }; /* maximum frames of the last phoneme before a pause, see runtime/speech/piece.py */
-static const double FADE = 0.010;
+const pauses USUAL_PAUSES = {PAUSES_SENTENCE, PAUSES_ELLIPSIS, PAUSES_SEMICOLON, PAUSES_COMMA, PAUSES_PARAGRAPH, PAUSES_NONE};
+
+double pause_after(const pauses *seconds, const words *all, boundary ends) {
+  int dots = 0, sentence = 0, semicolon = 0, comma = 0, ellipsis = 0;
+  if (ends == PARAGRAPH) return seconds->paragraph;
+  size_t first = all->count;
+  while (first && !is_spoken(&all->all[first - 1])) --first;
+  for (size_t i = first; i < all->count; ++i)
+    for (size_t j = 0; j < all->all[i].phonemes.size; ++j) {
+      int32_t c = all->all[i].phonemes.at[j];
+      dots = c == '.' ? dots + 1 : 0;
+      ellipsis |= c == 0x2026 || dots == 3;
+      sentence |= is_one_of(c, ".!?");
+      semicolon |= is_one_of(c, ";:—");
+      comma |= c == ',';
+    }
+  if (ellipsis) return seconds->ellipsis;
+  if (sentence || semicolon || comma) return sentence ? seconds->sentence : semicolon ? seconds->semicolon : seconds->comma;
+  return ends == SENTENCE ? seconds->sentence : seconds->none;
+}
 
 static int64_t sum(const int64_t *all, size_t count) {
   int64_t total = 0;
@@ -19,6 +38,8 @@ static int64_t audible_frames(const word *element, const int64_t *durations) {
 }
 
 void cuts_of(const piece *p, int64_t samples_per_frame, int64_t *before, int64_t *after) {
+  *before = *after = 0;
+  if (!p->words.count) return;
   int64_t first = -1, place = p->durations[0], end = 0, total = sum(p->durations, p->tokens);
   const int64_t *durations = p->durations + 1;
   for (size_t i = 0; i < p->words.count; ++i) {
@@ -54,7 +75,7 @@ static void silence(float *audio, int64_t first, int64_t last, int64_t samples, 
 
 static void mute_marks(const piece *p, float *audio, int64_t samples_per_frame, int64_t rate, int64_t samples) {
   int64_t fade = (int64_t)nearbyint(FADE * (double)rate), begin = 0, place = p->durations[0];
-  int64_t release = (int64_t)nearbyint(0.050 * (double)rate), attack = (int64_t)nearbyint(0.150 * (double)rate);
+  int64_t release = (int64_t)nearbyint(RELEASE * (double)rate), attack = (int64_t)nearbyint(ATTACK * (double)rate);
   const int64_t *durations = p->durations + 1;
   int sounding = 0, marked = 1;
   for (size_t i = 0; i < p->words.count; ++i) {
@@ -77,7 +98,7 @@ static void mute_marks(const piece *p, float *audio, int64_t samples_per_frame, 
 int64_t finish_audio(const piece *p, float *audio, int64_t samples_per_frame, int64_t rate) {
   int64_t samples = sum(p->durations, p->tokens) * samples_per_frame, before, after;
   cuts_of(p, samples_per_frame, &before, &after);
-  mute_marks(p, audio, samples_per_frame, rate, samples);
+  if (p->words.count) mute_marks(p, audio, samples_per_frame, rate, samples);
   int64_t kept = samples - before - after, fade = (int64_t)nearbyint(FADE * (double)rate);
   if (fade > kept) fade = kept;
   for (int64_t i = 0; before && i < kept; ++i) audio[i] = audio[before + i];

@@ -150,13 +150,17 @@ edits composed_letters(work *w, string text) {
   return result;
 }
 
-edits expanded_letters(work *w, string text) {
+/* Write compatible characters as the letters that they stand for. */
+static edits expanded(work *w, string text, int expression) {
   edits result = {0};
   if (all_ascii(text)) return result;
-  for (match candidate = FIRST_MATCH; next_match(w, &PATTERNS[CHARACTERS_JOINED], text, &candidate);)
+  for (match candidate = FIRST_MATCH; next_match(w, &PATTERNS[expression], text, &candidate);)
     replace(w, &result, text, &candidate, nfkc(w, slice(text, candidate.start, candidate.end)));
   return result;
 }
+
+edits expanded_ligatures(work *w, string text) { return expanded(w, text, CHARACTERS_LIGATURE); }
+edits expanded_numerals(work *w, string text) { return expanded(w, text, CHARACTERS_NUMERAL); }
 
 static edits constant(work *w, string text, int expression, const char *words) {
   edits result = {0};

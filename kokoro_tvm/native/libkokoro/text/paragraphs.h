@@ -6,7 +6,7 @@
 
 typedef LIST(source) sources;
 
-enum { MOST_OF_BLOCK = 8 }; /* characters of a line that decide whether it begins a block */
+
 typedef enum block_kind { NO_BLOCK, HEADING, RULE, ITEM, NUMBERED, ROW, FENCE } block_kind;
 
 /* Return whether a line with this first character may begin a block. */

@@ -1,26 +1,34 @@
 #include "passages.h"
 
+#include "numbers.h"
 #include "paragraphs.h"
 #include "patterns.h"
 
-/* Limits in characters: a passage, a gap that ends it, opening marks before a letter, the word after an abbreviation,
- * and the text that is searched for an abbreviation. */
-enum { LONGEST = 1500, LONGEST_GAP = 4096, MOST_OPENING = 64, LONGEST_WORD = 32, BEFORE = 20 };
+enum { BEFORE = 20 }; /* characters that are searched for an abbreviation */
 
-passages passages_of(string text) { return (passages){.text = text, .breaks = 2}; }
+passages begin_passages(void) { return (passages){.breaks = 2}; }
 
 static void skip_space(passages *of) {
   for (; of->place < of->text.size && is_space(of->text.at[of->place]); ++of->place)
     of->breaks += of->text.at[of->place] == '\n';
 }
 
-static void begin_line(work *w, passages *of) {
+/* Return whether enough of the text has arrived to recognize a block at a place. */
+static int shows_block(const passages *of, string text, size_t place) {
+  size_t rest = text.size - place;
+  return of->complete || rest >= LOOKAHEAD || (rest && !may_begin_block(text.at[place]));
+}
+
+/* Find the block at the beginning of the text; return 0 if more text is needed. */
+static int begin_line(work *w, passages *of, string text) {
   size_t mark = 0;
-  block_kind kind = block_at(w, of->text, of->place, of->numbered || of->breaks > 1, &mark);
-  of->mark = kind ? mark - of->place : 0;
+  if (!shows_block(of, text, 0)) return 0;
+  block_kind kind = block_at(w, text, 0, of->numbered || of->breaks > 1, &mark);
+  of->mark = kind ? mark : 0;
   of->one_line = kind && kind != ITEM && kind != NUMBERED;
   if (kind || of->breaks > 1) of->numbered = kind == NUMBERED;
   of->breaks = 0;
+  return 1;
 }
 
 static int fits(work *w, int expression, string text) {
@@ -28,71 +36,89 @@ static int fits(work *w, int expression, string text) {
   return match_at(w, &PATTERNS[expression], text, 0, &result);
 }
 
-/* Return the boundary of a match; CLAUSE if it ends nothing. */
-static boundary boundary_of(work *w, const passages *of, string text, const match *result) {
+/* Classify a match of PASSAGES_END: CLAUSE ends nothing. Return WAITS if more text is needed, else GIVES. */
+static progress classify(work *w, const passages *of, string text, const match *result, boundary *ends) {
   string whole = slice(text, result->start, result->end), mark = group_of(text, result, PASSAGES_END_MARK);
   size_t ignored, after = result->end;
-  match blank;
-  if (after == text.size) return END_OF_TEXT;
-  if (contains(whole, '\n') && (of->one_line || block_at(w, text, after, of->numbered, &ignored))) return PARAGRAPH;
-  while (after < text.size && is_one_of(text.at[after], "\"'“‘«¿¡([{*_「『（《〈【〔") &&
-         after < result->end + MOST_OPENING)
-    ++after;
-  string first = slice(text, after, after + 1);
-  if (search(w, &PATTERNS[PASSAGES_BLANK_LINE], whole, 0, &blank)) return PARAGRAPH;
-  if (!has_group(result, PASSAGES_END_MARK)) return CLAUSE;
-  size_t gap = group_of(text, result, PASSAGES_END_GAP).size;
-  if (is_one_of(*mark.at, "。｡！？।॥")) {
-    int quoted = after == result->end && !gap && fits(w, PASSAGES_QUOTED_ON, slice(mark, mark.size - 1, mark.size));
-    return quoted && fits(w, PASSAGES_HIRAGANA, first) ? CLAUSE : SENTENCE;
+  match found;
+  *ends = END_OF_TEXT;
+  if (after == text.size) return GIVES;
+  *ends = PARAGRAPH;
+  if (contains(whole, '\n')) {
+    if (!shows_block(of, text, after)) return WAITS;
+    if (of->one_line || block_at(w, text, after, of->numbered, &ignored)) return GIVES;
   }
-  if (!gap)
-    return (*mark.at == '!' || *mark.at == '?') && fits(w, PASSAGES_WITHOUT_SPACES, first) ? SENTENCE : CLAUSE;
-  if (first.size && is_lower(*first.at)) return CLAUSE;
+  while (after < text.size && is_one_of(text.at[after], OPENING) && after < result->end + MAX_OPENING) ++after;
+  if (after == text.size && !of->complete) return WAITS;
+  string first = slice(text, after, after + 1);
+  if (search(w, &PATTERNS[PASSAGES_BLANK_LINE], whole, 0, &found)) return GIVES;
+  *ends = CLAUSE;
+  if (!has_group(result, PASSAGES_END_MARK)) return GIVES;
+  size_t gap = group_of(text, result, PASSAGES_END_GAP).size;
+  if (is_one_of(*mark.at, WIDE)) {
+    int quoted = after == result->end && !gap && fits(w, PASSAGES_QUOTED_ON, slice(mark, mark.size - 1, mark.size));
+    *ends = quoted && fits(w, PASSAGES_HIRAGANA, first) ? CLAUSE : SENTENCE;
+    return GIVES;
+  }
+  if (!gap) {
+    if ((*mark.at == '!' || *mark.at == '?') && fits(w, PASSAGES_WITHOUT_SPACES, first)) *ends = SENTENCE;
+    return GIVES;
+  }
+  if (first.size && is_lower(*first.at)) return GIVES;
   string before = slice(text, result->start > BEFORE ? result->start - BEFORE : 0, result->start), abbreviation;
-  if (!is_ascii_text(mark, ".") || !abbreviation_in(w, before, &abbreviation)) return SENTENCE;
-  return begins_sentence(w, slice(text, after, after + LONGEST_WORD), abbreviation) ? SENTENCE : CLAUSE;
+  *ends = SENTENCE;
+  if (!is_ascii_text(mark, ".") || !abbreviation_in(w, before, &abbreviation)) return GIVES;
+  string following = slice(text, after, after + MAX_WORD);
+  if (following.size < MAX_WORD && !of->complete && full_match(w, &PATTERNS[PASSAGES_UNFINISHED], following, &found))
+    return WAITS;
+  *ends = begins_sentence(w, following, abbreviation) ? SENTENCE : CLAUSE;
+  return GIVES;
 }
 
 /* Return where to cut a passage without an end: after a clause, else at a space, else anywhere. */
-static size_t forced_length(work *w, string text) {
-  string window = slice(text, 0, LONGEST);
+static size_t find_cut(work *w, string text) {
+  string window = slice(text, 0, MAX_PASSAGE);
   size_t place = 0;
-  match result = {.start = LONGEST / 2 - 1, .end = LONGEST / 2};
+  match result = {.start = MAX_PASSAGE / 2 - 1, .end = MAX_PASSAGE / 2};
   result.groups[0].start = result.start;
   while (next_match(w, &PATTERNS[PASSAGES_CLAUSE], window, &result)) place = result.end;
   if (place) return place;
   for (size_t i = 0; i < window.size; ++i)
     if (is_space(window.at[i])) place = i + 1;
-  return place ? place : LONGEST;
+  return place ? place : MAX_PASSAGE;
 }
 
-/* Return the length of the first passage of the remaining text. */
-static size_t length_of(work *w, const passages *of, string text, boundary *ends) {
+/* Find length and end of the first passage of the text. */
+static progress find_end(work *w, passages *of, string text, size_t *length, boundary *ends) {
   match result = {.end = 0}; /* no match is empty */
-  while (search_until(w, &PATTERNS[PASSAGES_END], text, result.end, LONGEST, &result)) {
+  if (of->breaks && !begin_line(w, of, text)) return WAITS;
+  while (search(w, &PATTERNS[PASSAGES_END], text, result.end, &result)) {
     if (result.start < of->mark) continue; /* the point of "2. Second" */
-    size_t length = result.start + group_of(text, &result, PASSAGES_END_MARK).size;
+    *length = result.start + group_of(text, &result, PASSAGES_END_MARK).size;
     *ends = PARAGRAPH;
-    if (result.end - result.start > LONGEST_GAP) return length;
-    *ends = boundary_of(w, of, text, &result);
-    if (*ends != CLAUSE) return length;
+    if (result.end - result.start > MAX_GAP) return GIVES;
+    if (result.start > MAX_PASSAGE) break;
+    if (result.end == text.size && !of->complete) return WAITS;
+    if (classify(w, of, text, &result, ends) == WAITS) return WAITS;
+    if (*ends != CLAUSE) return GIVES;
   }
+  /* Half of a blank line may have arrived: cut only what later text cannot change. */
   *ends = CLAUSE;
-  if (text.size > LONGEST) return forced_length(w, text);
+  if (text.size > 2 * MAX_PASSAGE || (of->complete && text.size > MAX_PASSAGE)) return *length = find_cut(w, text), GIVES;
+  *length = text.size;
   *ends = END_OF_TEXT;
-  return text.size;
+  return of->complete ? GIVES : WAITS;
 }
 
-int next_passage(work *w, passages *of, size_t *start, size_t *end, boundary *ends) {
+progress next_passage(work *w, passages *of, size_t *start, size_t *end, boundary *ends) {
+  size_t length;
   skip_space(of);
-  if (of->place == of->text.size) return 0;
   string rest = slice(of->text, of->place, of->text.size);
-  if (of->breaks) begin_line(w, of);
-  size_t length = length_of(w, of, rest, ends);
+  if (!rest.size) return of->complete ? ENDS : WAITS;
+  if (find_end(w, of, rest, &length, ends) == WAITS) return WAITS;
   *start = of->place;
   *end = *start + strip_spaces_right(slice(rest, 0, length)).size;
   of->place += length;
   of->mark = 0;
-  return 1;
+  return GIVES;
 }

@@ -1,31 +1,48 @@
-/* The front end for pages (web/front_end.js): one bundle's file, and one passage of text per request.
+/* The front end for pages (web/front_end.js): one bundle's file, and any number of plans.
  *
- * A request is numbers, then UTF-16 units of the text and of the values of its links. The answer is JSON. A failure
- * returns NULL; in WebAssembly, which has no longjmp, it traps, and every function may be called afterwards. */
+ * Text is UTF-16, and places are units of it. Answers are JSON. A failure returns NULL or 0; in WebAssembly, which has no
+ * longjmp, it traps, and every function may be called afterwards. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "text/text.h"
 
 #ifdef __wasm__
 #define EXPORT(name) __attribute__((export_name(#name)))
+/* Return the letter of a voice's language, or 0 with the reason in `message_buffer`. */
+__attribute__((import_name("language_of"))) int language_of(const void *plan, const char *voice);
 #else
 #define EXPORT(name) __attribute__((visibility("default")))
+typedef int language_function(const void *plan, const char *voice);
+static language_function *language_of;
+EXPORT(set_language_of) void set_language_of(language_function *function);
+void set_language_of(language_function *function) { language_of = function; }
 #endif
 
-enum { SIZE, LINKS, NUMBERS }; /* of a request: units of the text, number of links; then of every link: */
-enum { START, END, TWICE_THE_STRESS, PHONEMES, ALIAS, FLAGS, OF_LINK }; /* units of its values, or ABSENT */
-static const int32_t ABSENT = -0x7FFFFFFF - 1;
-
+enum { MESSAGE_SIZE = 2044 };
 static struct failure {
   int code;
-  char text[2044];
+  char text[MESSAGE_SIZE];
 } error; /* layout of kokoro_error */
-static arena kept, memory; /* of the file, and of a request */
+static char told[MESSAGE_SIZE];
+static arena kept; /* of the file */
 static scope call = {.message = error.text, .message_size = sizeof error.text, .kept = &kept};
 static file content = {.path = "front_end.safetensors"};
 static tensors all_tensors;
-static void *bytes; /* of the file, then of the request */
+static void *bytes; /* of the file */
 static const reader *readers[sizeof READ_LANGUAGES];
+
+/* A plan with its request. */
+typedef struct page_plan {
+  planner planner;
+  arena memory;    /* of the request and of the symbols */
+  void *request;   /* the last one */
+  int32_t *symbols;
+  size_t count;
+  size_t place;    /* units that were given */
+  char letter;     /* of the language */
+  const char *names[128]; /* of languages, by their letters */
+} page_plan;
 
 /* Return code and text of the last failure. */
 EXPORT(last_error) const struct failure *last_error(void);
@@ -33,6 +50,10 @@ const struct failure *last_error(void) {
   error.code = call.code;
   return &error;
 }
+
+/* Return the place for the reason why there is no language: UTF-8 of at most 2,043 bytes, and a NUL. */
+EXPORT(message_buffer) char *message_buffer(void);
+char *message_buffer(void) { return told; }
 
 /* Return memory for the bytes of the file. */
 EXPORT(take_file) void *take_file(size_t size);
@@ -42,85 +63,168 @@ void *take_file(size_t size) {
   return bytes = take(&call, &kept, size, 1);
 }
 
+static void begin_call(void) {
+  release(&call.scratch);
+  call.where = NULL;
+  call.code = 0;
+  error.text[0] = 0;
+}
+
 /* Open the file whose bytes are in memory. */
 EXPORT(open_file) const void *open_file(void);
 const void *open_file(void) {
+  begin_call();
   if (setjmp(call.failed)) return NULL;
   all_tensors = read_tensors(&call, &content, bytes);
   release(&call.scratch);
   return bytes;
 }
 
-/* Return memory for a request, and release the last one. */
-EXPORT(take_request) int32_t *take_request(size_t size);
-int32_t *take_request(size_t size) {
-  release(&memory);
-  release(&call.scratch);
-  if (setjmp(call.failed)) return NULL;
-  return bytes = take(&call, &memory, size, 1);
-}
-
-static const reader *reader_of(char letter) { /* or NULL if the file does not have the language */
-  const char *result = letter ? strchr(READ_LANGUAGES, letter) : NULL;
+static const reader *open_letter(char letter) { /* or NULL if the file does not have the language */
+  const char *result = letter && all_tensors.count ? strchr(READ_LANGUAGES, letter) : NULL;
   if (!result) return NULL;
   const reader **place = &readers[result - READ_LANGUAGES];
-  if (!*place) *place = open_reader(&call, &all_tensors, letter, letter == 'a' || letter == 'b' ? NULL : reader_of('a'));
+  if (!*place) *place = open_reader(&call, &all_tensors, letter, letter == 'a' || letter == 'b' ? NULL : open_letter('a'));
   return *place;
 }
 
-/* Decode UTF-16. `starts` gets the place of every character, and the end. */
-static string decode_units(work *w, const uint16_t *units, size_t size, size_t *starts) {
+static const reader *reader_of(void *with, scope *s, char letter) {
+  const reader *result = open_letter(letter);
+  const char *name = ((page_plan *)with)->names[letter & 127];
+  if (!result)
+    fail(s, FAILURE_INPUT, "%s text cannot be turned into phonemes in a browser: it needs a program or a package that runs with "
+                           "Python alone. Choose a voice of another language, or give phonemes instead of text.",
+         name ? name : "This");
+  return result;
+}
+
+static int knows(void *with, int32_t symbol) {
+  const page_plan *p = with;
+  for (size_t i = 0; i < p->count; ++i)
+    if (p->symbols[i] == symbol) return 1;
+  return 0;
+}
+
+static char letter_of(void *with, work *w, string voice) {
+  const page_plan *p = with;
+  if (IS_NONE(voice)) return p->letter;
+  int letter = language_of(p, encode_utf8(w, voice));
+  if (!letter) fail(w->s, FAILURE_INPUT, "%s", told);
+  return (char)letter;
+}
+
+/* Return memory for a request of a plan, and release the last one. */
+EXPORT(take_request) void *take_request(page_plan *p, size_t size);
+void *take_request(page_plan *p, size_t size) {
+  free(p->request);
+  return p->request = calloc(1, size + 1);
+}
+
+/* Return a plan for which a request can be taken; NULL: no memory. */
+EXPORT(new_plan) page_plan *new_plan(void);
+page_plan *new_plan(void) { return calloc(1, sizeof(page_plan)); }
+
+static double number_of(const json *object, const char *key) {
+  const json *value = find_value(object, key);
+  return !value ? 0 : value->kind == NUMBER ? value->number : (double)value->whole;
+}
+
+static void read_request(page_plan *p, const json *request) {
+  planner *to = &p->planner;
+  const json *vocabulary = find_value(request, "vocabulary"), *pauses = find_value(request, "pauses");
+  const json *division = find_value(request, "division");
+  p->letter = *get_text(&call, request, "language");
+  if (!vocabulary) fail(&call, FAILURE_BUNDLE, "The request has no vocabulary.");
+  p->symbols = take(&call, &p->memory, (size_t)vocabulary->count, sizeof *p->symbols);
+  for (const json *item = vocabulary->first; item; item = item->next) {
+    const char *key = item->text;
+    p->symbols[p->count++] = next_symbol(&key);
+  }
+  const json *languages = find_value(request, "languages");
+  for (const json *item = languages ? languages->first : NULL; item; item = item->next)
+    if (*item->key > 0 && item->kind == TEXT) p->names[(int)*item->key] = format(&call, &p->memory, "%s", item->text);
+  to->names.with = p;
+  to->names.knows = knows;
+  to->names.language = letter_of;
+  to->reader_of = reader_of;
+  to->speed = number_of(request, "speed");
+  to->sample_rate = (int64_t)number_of(request, "sampleRate");
+  to->limits[0] = (int64_t)number_of(request, "tokens");
+  to->limits[1] = (int64_t)number_of(request, "frames");
+  to->pauses = USUAL_PAUSES;
+  to->division = USUAL_DIVISION;
+  if (pauses)
+    to->pauses = (struct pauses){number_of(pauses, "sentence"), number_of(pauses, "ellipsis"), number_of(pauses, "semicolon"),
+                                 number_of(pauses, "comma"), number_of(pauses, "paragraph"), number_of(pauses, "none")};
+  if (division)
+    to->division = (struct division){(size_t)number_of(division, "first"), (size_t)number_of(division, "least"),
+                                     (size_t)number_of(division, "most")};
+}
+
+static page_plan *start(page_plan *p, size_t size) {
+  static const char *const forms[] = {"any", "plain", "brackets", "ssml"}; /* in the order of markup_form */
+  char why[120];
+  const json *request = parse(&call, p->request, size, "request", why);
+  if (!request) fail(&call, FAILURE_BUNDLE, "The request cannot be read (%s).", why);
+  read_request(p, request);
+  const char *name = get_text(&call, request, "form");
+  int form = 0;
+  while (form < SSML && strcmp(name, forms[form])) ++form;
+  begin_plan(&p->planner, &call, (markup_form)form);
+  return p;
+}
+
+/* Begin a plan with the JSON of `size` bytes in its request. Return it, or NULL. */
+EXPORT(start_plan) page_plan *start_plan(page_plan *p, size_t size);
+page_plan *start_plan(page_plan *p, size_t size) {
+  begin_call();
+  return setjmp(call.failed) ? NULL : start(p, size);
+}
+
+/* Decode UTF-16. places: of every character, and of the end. */
+static string decode_units(work *w, const uint16_t *units, size_t size, size_t first, size_t *places) {
   int32_t *result = room(w, size, sizeof *result);
   size_t count = 0;
   for (size_t i = 0; i < size; ++i, ++count) {
     int pair = units[i] >> 10 == 0x36 && i + 1 < size && units[i + 1] >> 10 == 0x37;
-    if (starts) starts[count] = i;
+    places[count] = first + i;
     result[count] = pair ? 0x10000 + ((units[i] & 0x3FF) << 10) + (units[i + 1] & 0x3FF) : units[i];
     i += (size_t)pair;
   }
-  if (starts) starts[count] = size;
+  places[count] = first + size;
   return (string){result, count};
 }
 
-static stress stress_from(int32_t twice) {
-  static const stress all[] = {LOWERED, WEAKER, UNSTRESSED, SLIGHT, STRESSED};
-  return twice == ABSENT ? AS_IT_IS : twice < -2 ? MUTED : twice > 2 ? STRONG : all[twice + 2];
+static page_plan *give_request(page_plan *p, size_t size, int is_phonemes) {
+  work w = WORK(&call, &call.scratch);
+  size_t *places = room(&w, size + 1, sizeof *places);
+  string text = decode_units(&w, p->request, size, p->place, places);
+  if (is_phonemes) give_phonemes(&p->planner, &call, text, p->place);
+  else give_text(&p->planner, &call, text, places);
+  p->place += size + (is_phonemes ? 1 : 0);
+  return p;
 }
 
-static string next_text(work *w, const uint16_t **units, int32_t size) {
-  if (size == ABSENT) return NONE;
-  *units += size;
-  return some(decode_units(w, *units - size, (size_t)size, NULL));
+/* Give the request, `size` units, to a plan: text, or a line of phonemes. Return the plan, or NULL. */
+EXPORT(give_units) page_plan *give_units(page_plan *p, size_t size, int is_phonemes);
+page_plan *give_units(page_plan *p, size_t size, int is_phonemes) {
+  begin_call();
+  return setjmp(call.failed) ? NULL : give_request(p, size, is_phonemes);
 }
 
-static source source_from(work *w, const int32_t *request) {
-  size_t count = (size_t)request[LINKS], size = (size_t)request[SIZE];
-  const int32_t *numbers = request + NUMBERS;
-  const uint16_t *units = (const uint16_t *)(numbers + OF_LINK * count);
-  size_t *starts = room(w, size + 1, sizeof *starts), *place_of = room(w, size + 1, sizeof *place_of);
-  source result = {.text = decode_units(w, units, size, starts), .starts = starts, .ends = starts + 1, .marked = 1};
-  for (size_t i = 0; i <= result.text.size; ++i) place_of[starts[i]] = i;
-  size_t done = 0; /* links are not nested */
-  units += size;
-  for (; count--; numbers += OF_LINK) {
-    text_link element = {.start = place_of[numbers[START]], .end = place_of[numbers[END]]};
-    element.stress = stress_from(numbers[TWICE_THE_STRESS]);
-    element.phonemes = next_text(w, &units, numbers[PHONEMES]);
-    element.alias = next_text(w, &units, numbers[ALIAS]);
-    element.flags = next_text(w, &units, numbers[FLAGS]);
-    if (element.start >= done && element.start < element.end) {
-      PUSH(w, result.links, element);
-      done = element.end;
-    }
-  }
-  return result;
-}
+/* End the text of a plan. */
+EXPORT(end_units) void end_units(page_plan *p);
+void end_units(page_plan *p) { end_text(&p->planner); }
 
 static void write_text(work *w, builder *out, string text) {
+  if (IS_NONE(text)) {
+    put_ascii(w, out, "null");
+    return;
+  }
   put_char(w, out, '"');
   for (size_t i = 0; i < text.size; ++i) {
     int32_t c = text.at[i];
-    if (c < ' ') {
+    if (c < ' ' || (c >= 0xD800 && c < 0xE000)) {
       put_ascii(w, out, format(w->s, w->memory, "\\u%04x", (unsigned)c));
       continue;
     }
@@ -130,53 +234,104 @@ static void write_text(work *w, builder *out, string text) {
   put_char(w, out, '"');
 }
 
-static void write_token(work *w, builder *out, const token *t) {
-  static const char *const origins[] = {"", "lexicon", "names", "letters", "spelled", "mark", "rules", "english", "given"};
-  string texts[] = {t->phonemes, t->space, t->tag, decode_utf8(w, origins[t->origin])};
+static void write_texts(work *w, builder *out, const strings *all) {
   put_char(w, out, '[');
-  write_text(w, out, t->text);
-  put_ascii(w, out, format(w->s, w->memory, ",%u,%u", (unsigned)t->start, (unsigned)t->end));
-  for (size_t i = 0; i < sizeof texts / sizeof *texts; ++i) put_char(w, out, ','), write_text(w, out, texts[i]);
+  for (size_t i = 0; i < all->count; ++i) {
+    if (i) put_char(w, out, ',');
+    write_text(w, out, all->all[i]);
+  }
   put_char(w, out, ']');
 }
 
-/* Write [[[token, ...], ...], [notice, ...]] as JSON. */
-static char *write_answer(work *w, const utterances *result, const notes *notices) {
+static void write_word(work *w, builder *out, const word *element, const int64_t *durations) {
+  put_ascii(w, out, "{\"text\":");
+  write_text(w, out, some(element->text));
+  put_ascii(w, out, format(w->s, w->memory, ",\"start\":%zu,\"end\":%zu,\"phonemes\":", element->start, element->end));
+  write_text(w, out, some(element->phonemes));
+  put_ascii(w, out, ",\"space\":");
+  write_text(w, out, some(element->space));
+  put_ascii(w, out, ",\"durations\":[");
+  for (size_t i = 0; i < element->phonemes.size + element->space.size; ++i)
+    put_ascii(w, out, format(w->s, w->memory, i ? ",%lld" : "%lld", (long long)durations[i]));
+  put_ascii(w, out, format(w->s, w->memory, "],\"pitch\":%.17g,\"rate\":%.17g,\"joined\":%s}", element->pitch, element->rate,
+                           element->joined ? "true" : "false"));
+}
+
+static const char *keep_of(work *w, int64_t samples) {
+  return samples < 0 ? "null" : format(w->s, w->memory, "%lld", (long long)samples);
+}
+
+static void write_piece(work *w, builder *out, const piece *p) {
+  const int64_t *durations = p->durations ? p->durations + 1 : NULL;
+  put_ascii(w, out, "{\"words\":[");
+  for (size_t i = 0; i < p->words.count; ++i) {
+    const word *element = &p->words.all[i];
+    if (i) put_char(w, out, ',');
+    write_word(w, out, element, durations);
+    durations += element->phonemes.size + element->space.size;
+  }
+  put_ascii(w, out, format(w->s, w->memory, "],\"noise\":%u,\"lead\":%lld,\"tail\":%lld,\"keep\":[%s,%s],\"pause\":%lld,\"voice\":",
+                           (unsigned)p->noise, p->tokens ? (long long)p->durations[0] : 1LL, p->tokens ? (long long)*durations : 1LL,
+                           keep_of(w, p->keep[0]), keep_of(w, p->keep[1]), (long long)p->pause));
+  write_text(w, out, p->voice);
+  put_char(w, out, '}');
+}
+
+static void write_draft(work *w, builder *out, const piece *p) {
+  put_ascii(w, out, "{\"phonemes\":");
+  write_text(w, out, some(symbols_of(w, &p->words)));
+  put_ascii(w, out, format(w->s, w->memory, ",\"symbols\":%zu,\"voice\":", p->symbols));
+  write_text(w, out, p->voice);
+  put_char(w, out, '}');
+}
+
+static const char *answer(page_plan *p) {
+  static const char *const names[] = {"text", "draft", "piece", "end"}; /* in the order of plan_step */
+  piece result;
   builder out = {0};
-  put_ascii(w, &out, "[[");
-  for (size_t i = 0; i < result->count; ++i) {
-    put_ascii(w, &out, i ? ",[" : "[");
-    for (size_t j = 0; j < result->all[i].count; ++j) {
-      if (j) put_char(w, &out, ',');
-      write_token(w, &out, &result->all[i].all[j]);
-    }
-    put_char(w, &out, ']');
-  }
-  put_ascii(w, &out, "],[");
-  for (size_t i = 0; i < notices->count; ++i) {
-    if (i) put_char(w, &out, ',');
-    write_text(w, &out, notices->all[i]);
-  }
-  put_ascii(w, &out, "]]");
-  return encode_utf8(w, BUILT(out));
+  work w = WORK(&call, &call.scratch);
+  plan_step next = next_step(&p->planner, &call, &result);
+  put_ascii(&w, &out, "{\"notices\":");
+  write_texts(&w, &out, &p->planner.notices);
+  put_ascii(&w, &out, format(&call, &call.scratch, ",\"%s\":", names[next]));
+  if (next == NEEDS_DURATIONS) write_draft(&w, &out, &result);
+  else if (next == PLANNED) write_piece(&w, &out, &result);
+  else put_ascii(&w, &out, "true");
+  put_char(&w, &out, '}');
+  return encode_utf8(&w, BUILT(out));
 }
 
-/* Return whether the file can read a language, by its letter. */
-EXPORT(reads) int reads(int letter);
-int reads(int letter) {
-  call.code = 0;
-  error.text[0] = 0;
-  if (setjmp(call.failed)) return 0;
-  return reader_of((char)letter) != NULL;
+/* Take the next step of a plan: return JSON of its notices, and of a draft that needs durations or of a piece; of neither if
+ * more text is needed or the plan has ended. NULL: a failure, whose notices `notices_of` returns. */
+EXPORT(take_step) const char *take_step(page_plan *p);
+const char *take_step(page_plan *p) {
+  begin_call();
+  return setjmp(call.failed) ? NULL : answer(p);
+}
+static const char *list_notices(page_plan *p) {
+  builder out = {0};
+  work w = WORK(&call, &call.scratch);
+  write_texts(&w, &out, &p->planner.notices);
+  return encode_utf8(&w, BUILT(out));
 }
 
-/* Read the request in memory in a language that the file can read. */
-EXPORT(read_request) const char *read_request(int letter);
-const char *read_request(int letter) {
-  work w = WORK(&call, &memory);
-  notes notices = {0};
+/* Return JSON of the notices before a failure. */
+EXPORT(notices_of) const char *notices_of(page_plan *p);
+const char *notices_of(page_plan *p) { return setjmp(call.failed) ? NULL : list_notices(p); }
+
+/* Set the durations of the draft's tokens: those of the request, in frames at speed 1. Return the plan, or NULL. */
+EXPORT(set_durations) page_plan *set_durations(page_plan *p);
+page_plan *set_durations(page_plan *p) {
+  begin_call();
   if (setjmp(call.failed)) return NULL;
-  source from = source_from(&w, bytes);
-  utterances result = read_passage(&w, reader_of((char)letter), &from, &notices);
-  return write_answer(&w, &result, &notices);
+  give_durations(&p->planner, &call, p->request);
+  return p;
+}
+
+EXPORT(free_plan) void free_plan(page_plan *p);
+void free_plan(page_plan *p) {
+  end_plan(&p->planner);
+  release(&p->memory);
+  free(p->request);
+  free(p);
 }

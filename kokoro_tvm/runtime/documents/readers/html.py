@@ -80,6 +80,8 @@ class _HtmlBuilder(PageBuilder):
         is_note = attributes.get("epub:type") == "noteref" or attributes.get("role") == "doc-noteref"
         if is_note or tag in _SILENT or _is_hidden(attributes):
             self._silent_depth = 1
+            if tag == "math" and (formula := attributes.get("alttext")):
+                super().data(f" ${formula}$ ")
             self.note_marks += is_note
             if tag in BLOCKS:
                 self.end_paragraph()

@@ -21,7 +21,8 @@ _HEADINGS = frozenset({"h1", "h2"})
 _CELLS = frozenset({"td", "th"})
 _CELL = "\x1f"  # white space, which no text contains after it was normalized
 _NOTE_MARK = re.compile(r"\[?\d{1,4}\]?|\[?[a-z]\]|[*†‡§¶]+")
-_BEFORE_POWER = re.compile(r"(?:\d|\b[^\W\d]|\b[cdkm]m|\b(?:ft|in|mi|yd))\Z")
+# A figure, a letter, a product (mc) or a unit.
+_BEFORE_POWER = re.compile(r"(?:\d|\b[^\W\d]|\b[b-df-hj-np-tvwxz]{2}|\b(?:in|mi|yd))\Z")
 _SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 

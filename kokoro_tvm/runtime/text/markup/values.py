@@ -23,6 +23,7 @@ __all__ = [
 
 _TIME = re.compile(r"\+?(\d{1,9}(?:\.\d{0,9})?|\.\d{1,9})\s*(s|ms)", re.IGNORECASE | re.ASCII)
 _FACTOR = re.compile(r"(\d{1,9}(?:\.\d{0,9})?|\.\d{1,9})(%?)", re.ASCII)
+_HERTZ = re.compile(r"[-+]?[\d.]+\s*hz", re.ASCII)
 _CHANGE = re.compile(r"([-+]?(?:\d{1,9}(?:\.\d{0,9})?|\.\d{1,9}))(%|st)", re.ASCII)
 # The factors that Azure's documentation gives for these names.
 RATES = {"x-slow": 0.5, "slow": 0.64, "medium": 1.0, "default": 1.0, "fast": 1.55, "x-fast": 2.0}
@@ -84,7 +85,7 @@ def parse_pitch(value: str, around: float) -> float | None:
         number = float(change[1])
         factor = 1 + number / 100 if change[2] == "%" else 2.0 ** (min(max(number, -99), 99) / 12)
         return _check_limits(around * factor, "pitch", value)
-    if re.fullmatch(r"[-+]?[\d.]+\s*hz", value.lower(), re.ASCII):
+    if _HERTZ.fullmatch(value.lower()):
         return None
     raise InputError(
         f"{quoted(value)} is no pitch. Write a change such as +10% or -2st, or a name such as high."

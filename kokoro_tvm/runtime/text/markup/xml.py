@@ -124,8 +124,7 @@ class XmlStreamParser:
         return InputError(f"The SSML is not well-formed in line {line}, column {column}: {reason}.{hint}")
 
     def _doctype(self, *_: object) -> None:
-        with self._here():
-            raise InputError("SSML with a document type is not read. Remove <!DOCTYPE ...> and its entities.")
+        raise InputError("SSML with a document type is not read. Remove <!DOCTYPE ...> and its entities.")
 
     def _in_cdata(self, inside: bool) -> None:
         self._cdata = inside

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from ctypes import POINTER, byref, c_char_p, c_double, c_size_t, c_uint64, c_void_p
+from ctypes import POINTER, byref, c_char_p, c_double, c_int, c_size_t, c_uint64, c_void_p
 from pathlib import Path
 
 from speak import Error, Speech
 
 
 class Text(ctypes.Structure):
-    _fields_ = (("text", c_char_p), ("voice", c_char_p), ("speed", c_double))
+    _fields_ = (("text", c_char_p), ("voice", c_char_p), ("speed", c_double), ("markup", c_int))
 
 
 class Place(ctypes.Structure):
@@ -32,7 +32,7 @@ def say(library: str, bundle: str, text: str, voice: str, speed: float, seed: in
             raise RuntimeError(error.text.decode())
 
     check(kokoro.kokoro_open(bundle.encode(), None, 0, byref(handle), byref(error)))
-    given = Text(text.encode(), voice.encode(), speed)
+    given = Text(text.encode(), voice.encode(), speed, 0)
     check(kokoro.kokoro_say_text(handle, byref(given), c_uint64(seed), byref(speech), byref(error)))
     said = speech.contents
     words = [

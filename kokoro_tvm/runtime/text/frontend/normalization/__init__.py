@@ -33,7 +33,7 @@ _STEPS = (
     markdown.decode_entities,
     markdown.remove_marks,
     characters.compose_letters,
-    characters.expand_letters,
+    characters.expand_ligatures,
     characters.unify_apostrophes,
     characters.unify_dashes,
 )
@@ -86,7 +86,8 @@ def normalize(
         tag: Tagger of the language, if there is one.
     """
     source = source.apply_edits(skip_links(markdown.remove_image_marks(source), source.links))
-    for edits in (*_STEPS, *([emoji.name_emoji] if names and "all" not in unread else [])):
+    english_steps = (characters.expand_numerals, emoji.name_emoji) if names and "all" not in unread else ()
+    for edits in (*_STEPS, *english_steps):
         source = source.apply_edits(skip_links(edits(source.text), source.links))
     plain, notices = source, []
     choices: list[FormChoice] = []

@@ -8,14 +8,21 @@ from collections.abc import Iterator
 
 from kokoro_tvm.runtime.text.frontend.source import Edit, edit_matches
 
-__all__ = ["compose_letters", "divide_long_words", "expand_letters", "unify_apostrophes", "unify_dashes"]
+__all__ = [
+    "compose_letters",
+    "divide_long_words",
+    "expand_ligatures",
+    "expand_numerals",
+    "unify_apostrophes",
+    "unify_dashes",
+]
 
 # A letter with combining marks, and the parts of a Korean syllable.
 _DECOMPOSED = re.compile(
     "[^\u0300-\u036f\u0900-\u0903][\u0300-\u036f\u093c\u3099\u309a]{1,8}|[\u1100-\u11ff]{2,3}"
 )
-# Ligatures, and Roman numerals of one character.
-_JOINED = re.compile("[\ufb00-\ufb06\u2160-\u217f]+")
+_LIGATURE = re.compile("[\ufb00-\ufb06]")
+_NUMERAL = re.compile("[\u2160-\u217f]+")  # characters that are a Roman numeral each
 _APOSTROPHE = re.compile("(?<=[^\\W\\d_])[’ʼ´`＇‘](?=[^\\W\\d_])")
 _DASH = re.compile(r"(?<=[^\s-])(?: ?---? ?)(?=[^\s>-])|(?<=[^\s\d-]) - (?=[^\s\d-])")
 # Of scripts with spaces between words.
@@ -30,9 +37,14 @@ def compose_letters(text: str) -> Iterator[Edit]:
         yield from edit_matches(_DECOMPOSED, text, lambda match: unicodedata.normalize("NFC", match[0]))
 
 
-def expand_letters(text: str) -> Iterator[Edit]:
-    """Yield edits from ligatures and Roman numerals of one character to letters."""
-    return edit_matches(_JOINED, text, lambda match: unicodedata.normalize("NFKC", match[0]))
+def expand_ligatures(text: str) -> Iterator[Edit]:
+    """Yield edits from ligatures (ﬁ) to their letters."""
+    return edit_matches(_LIGATURE, text, lambda match: unicodedata.normalize("NFKC", match[0]))
+
+
+def expand_numerals(text: str) -> Iterator[Edit]:
+    """Yield edits from characters that are Roman numerals (Ⅷ) to their letters."""
+    return edit_matches(_NUMERAL, text, lambda match: unicodedata.normalize("NFKC", match[0]))
 
 
 def unify_apostrophes(text: str) -> Iterator[Edit]:

@@ -1,6 +1,5 @@
 /**
- * What Python plans of texts (tests/front_end_vectors.py), planned here: from what Python reads of them, or from what is read
- * here, where TEXT and FRONT_END are a bundle's text.wasm and front_end.safetensors.
+ * What Python plans of texts, planned here, where TEXT and FRONT_END are a bundle's text.wasm and front_end.safetensors.
  *
  * VECTORS: another file of them. Failures show the first texts that differ.
  */
@@ -12,15 +11,15 @@ import { test } from "node:test";
 import { writeJson } from "../../kokoro_tvm/web/captions/json.js";
 import { writeSrt } from "../../kokoro_tvm/web/captions/srt.js";
 import { writeWebVtt } from "../../kokoro_tvm/web/captions/webvtt.js";
-import { InputError } from "../../kokoro_tvm/web/errors.js";
+import { BundleError, InputError } from "../../kokoro_tvm/web/errors.js";
 import { FrontEnd } from "../../kokoro_tvm/web/front_end.js";
 import { muted } from "../../kokoro_tvm/web/joins.js";
 import { Planner } from "../../kokoro_tvm/web/planner.js";
-import { Voices } from "../../kokoro_tvm/web/voices.js";
+import { Voices, languagesOf } from "../../kokoro_tvm/web/voices.js";
 import { timeline } from "../../kokoro_tvm/web/words.js";
 
 const { TEXT, FRONT_END, VECTORS: OTHERS } = process.env;
-const VECTORS = JSON.parse(readFileSync(OTHERS ?? new URL("vectors.json", import.meta.url), "utf8"));
+const VECTORS = JSON.parse(readFileSync(OTHERS ?? new URL("../conformance.json", import.meta.url), "utf8"));
 const table = { rows: VECTORS.rows, width: 1, values: new Float32Array(VECTORS.rows) };
 const voices = new Voices(new Map(VECTORS.voices.map((voice) => [voice, table])));
 const SHOWN = 5;
@@ -37,30 +36,7 @@ const model = {
   }),
 };
 
-/** A front end that knows what Python reads of the texts. */
-class Recorded {
-  constructor(readings) {
-    this._results = new Map(readings.map(([text, links, code, ...result]) => [JSON.stringify([text, links, code]), result]));
-  }
-
-  read(text, links, code) {
-    const at = characters(text);
-    const asked = links.map((x) => [at(x.start), at(x.end), x.phonemes, x.stress, x.flags, x.alias]);
-    const result = this._results.get(JSON.stringify([text, asked, code]));
-    assert.ok(result, `Python read nothing like ${JSON.stringify([text, asked, code])}`);
-    const [read, notices] = result;
-    if (read.error) throw new InputError(read.error);
-    const unit = units(text);
-    const utterances = read.map((tokens) =>
-      tokens.map(([written, start, end, phonemes, space, tag, origin]) => ({
-        text: written, start: unit(start), end: unit(end), phonemes, space, tag, origin,
-      })),
-    );
-    return { utterances, notices };
-  }
-}
-
-const frontEnd = TEXT ? await FrontEnd.open(readFileSync(TEXT), readFileSync(FRONT_END)) : new Recorded(VECTORS.readings);
+const frontEnd = await FrontEnd.open(readFileSync(TEXT), readFileSync(FRONT_END));
 const planner = new Planner(model, voices, frontEnd);
 
 /** Places of units of UTF-16 as characters, which Python counts. */
@@ -74,19 +50,12 @@ function characters(text) {
   return (place) => places[place];
 }
 
-/** Places of characters as units of UTF-16. */
-function units(text) {
-  const places = [0];
-  for (const char of text) places.push(places[places.length - 1] + char.length);
-  return (place) => places[place];
-}
-
 async function caught(make) {
   try {
     return await make();
   } catch (error) {
     if (!(error instanceof InputError)) throw error;
-    return { error: error.message.replace(/^(The SSML is not well-formed)[^]*/, "$1") };
+    return { error: error.message };
   }
 }
 
@@ -166,4 +135,37 @@ test("plan refuses what Python refuses", async () => {
   const notices = [];
   await planner.plan("a", { voice: "bf_emma,af_heart", warn: (notice) => notices.push(notice) });
   assert.match(notices[0], /mix 'bf_emma,af_heart' speak different languages; British English is used/);
+});
+
+test("plan refuses a language that only Python reads", async () => {
+  const languages = languagesOf({ d: { name: "German", espeak: "de" } });
+  const german = new Planner(model, new Voices(new Map([["anna", table]])), frontEnd, languages);
+  await assert.rejects(german.plan("Guten Tag."), { message: /^German text cannot be turned into phonemes in a browser/ });
+  await assert.rejects(planner.plan("a", { lang: "j" }), { message: /^Japanese text cannot be turned into phonemes/ });
+  const empty = new Planner(model, voices, await FrontEnd.open(readFileSync(TEXT), null));
+  await assert.rejects(empty.plan("a"), { message: /^American English text cannot be turned into phonemes/ });
+  assert.equal((await empty.planPhonemes("həlˈO")).pieces.length, 1);
+});
+
+test("plan refuses a text again and again, and what follows is planned", async () => {
+  const before = (await planner.plan("A word.")).toNode();
+  for (let time = 0; time < 1000; time++) {
+    await assert.rejects(planner.plan("a\0"), { name: "InputError", message: /^The text holds a NUL byte/ });
+  }
+  await assert.rejects(planner.plan("a \ud800"), /^InputError: The text is not valid UTF-8/);
+  assert.deepEqual((await planner.plan("A word.")).toNode(), before);
+});
+
+test("plans that are made at the same time do not mix", async () => {
+  const texts = ["First. " + "One two three. ".repeat(9), "<speak>Second <voice name='bf_emma'>colour</voice>.</speak>"];
+  const alone = [];
+  for (const text of texts) alone.push((await planner.plan(text)).toNode());
+  assert.deepEqual((await Promise.all(texts.map((text) => planner.plan(text)))).map((plan) => plan.toNode()), alone);
+});
+
+test("a file of another layout is refused", async () => {
+  const [code, data] = [readFileSync(TEXT), readFileSync(FRONT_END)];
+  for (const bytes of [data.subarray(0, 1000), new Uint8Array(3), new Uint8Array(0)]) {
+    await assert.rejects(FrontEnd.open(code, bytes), BundleError);
+  }
 });
