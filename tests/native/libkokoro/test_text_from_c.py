@@ -11,7 +11,7 @@ import sys
 import unicodedata
 import warnings
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,6 +47,7 @@ from kokoro_tvm.runtime.text.frontend.normalization.language import LanguageRule
 from kokoro_tvm.runtime.text.frontend.packages import ESPEAK
 from kokoro_tvm.runtime.text.frontend.source import SourceText
 from kokoro_tvm.runtime.text.markup import MarkupVocabulary
+from kokoro_tvm.runtime.text.markup.omissions import OMISSIONS
 from kokoro_tvm.validation.measure.text_from_c import format_words
 
 VOCABULARY: dict[str, int] = json.loads(SHIPPED_CONFIG.read_text(encoding="utf-8"))["vocab"]
@@ -254,7 +255,9 @@ def finished(piece: Piece) -> int:
     return zlib.adler32(np.concatenate([audio, np.zeros(piece.pause, np.float32)]).tobytes())
 
 
-def planned(front_end: FrontEnd, text: str, code: str, markup: bool = False) -> tuple[list[Any], list[str]]:
+def planned(
+    front_end: FrontEnd, text: str, code: str, markup: bool = False, omit: Collection[str] = ()
+) -> tuple[list[Any], list[str]]:
     """Return pieces, a possible error after them, and notices."""
     model: Any = front_end_vectors._Model(VOCABULARY, MOST)
     style = Style(lambda voice: np.zeros((1 << 16, 2), np.float32), SPEED, Pauses(), Division())
@@ -263,7 +266,8 @@ def planned(front_end: FrontEnd, text: str, code: str, markup: bool = False) -> 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            for entry in plan_pieces(model, sentences_of_text(text, known, front_end, markup=markup), style):
+            sentences = sentences_of_text(text, known, front_end, markup=markup, omitted=omit)
+            for entry in plan_pieces(model, sentences, style):
                 piece = entry.piece
                 words = [
                     [
@@ -332,6 +336,29 @@ def test_links_match_python_in_seven_languages(read: Reader, front_end: FrontEnd
 def test_pieces_match_python(read: Reader, front_end: FrontEnd) -> None:
     """Compare words, durations, places, silences, remaining audio and errors."""
     check_plans(read, front_end, texts_of_pieces(front_end_vectors.few_texts()[1::3]))
+
+
+FORMULAS = [
+    r"So $x^2 - y_{max}$ and \frac{1}{2} of $5 and $10 [3, 4].",
+    r"$\frac{-b \pm \sqrt{b^2-4ac}}{2a}$ (Lee et al., 2019, p. 5; Roe 2020) is known [12].",
+    r"\[\int_0^1 f(t)\,dt = \sqrt[3]{8}\] and $$\sum_{i=1}^n i^{n+1}$$ with $\lim_{x\to 0} \sin x$.",
+    r"\begin{align*} a &= b \\ c &= d \end{align*} Then $f'(x) = e^{i\pi}$, $90^\circ$, $\text{a b} \geq -3$",
+    "Use `a = $b$` now.\n```py\ncode $x$\n```\nDone.[^1] Word¹ and m².²\n\n[^1]: A note\n  goes on.\nEnd",
+    r"$x^{x^{x}} \unknown{a} } b$ and \(\left( a \right)\) \alpha\beta \binom{n}{k} $\mathbb{R} \cup A$",
+    "A [pause:1s] $a+b$ [voice:] `c` [1](/a/) [2] (see 2020) $ 5 $ \\",
+]
+
+
+@pytest.mark.parametrize("size", [0, 1, 5])
+def test_omissions_match_python(read: Reader, front_end: FrontEnd, size: int) -> None:
+    """Compare formulas and what is left out, for a text in portions of `size`."""
+    model = f"model:{SPEED} {MOST['tokens']} {MOST['frames']} {MODEL}"
+    for command, kinds in (("markup", ()), ("omit", tuple(OMISSIONS))):
+        result = read([model, *(f"{command}:{size}:{hexadecimal(text)}" for text in FORMULAS)])
+        for text, (pieces, notices) in zip(FORMULAS, result, strict=True):
+            expected, said = planned(front_end, text, "a", True, kinds)
+            assert pieces == expected, text
+            assert [notice.replace(", [word](/phonemes/)", "") for notice in notices] == said, text
 
 
 @pytest.mark.nightly

@@ -9,7 +9,7 @@
  *   normal:TEXT  the normalized text; `steps` instead: steps of expressions
  *   read:TEXT    tokens and notices
  *   model:SPEED TOKENS FRAMES SYMBOL ID...   of the following plans
- *   plan:TEXT    pieces and notices; `markup` instead follows markup
+ *   plan:TEXT    pieces and notices; `markup` instead follows markup, and `omit` leaves out all that can be
  *   markup:SIZE:TEXT  the same with markup, of a text that comes in portions of SIZE characters; 0: at once
  *   items:SIZE:TEXT  what the parser of SSML makes of such a text
  *   fuzz:COUNT EVERY   read random texts up to their normalized words, and plan one in EVERY; print the number of
@@ -281,14 +281,14 @@ static int next_piece(host *h, planner *p, scope *s, portions *from, work *w, st
   }
 }
 
-static void print_plan(work *w, host *h, string text, markup_form form, size_t size) {
+static void print_plan(work *w, host *h, string text, markup_form form, size_t size, unsigned omitted) {
   planner p = plan_of(h);
   scope call = {.message = w->s->message, .message_size = w->s->message_size};
   portions from = {text, size, 0};
   strings notices = {0};
   piece result;
   volatile int first = 1;
-  begin_plan(&p, &call, form);
+  begin_plan(&p, &call, form, omitted);
   printf("[[");
   if (setjmp(call.failed)) {
     printf("%s{\"error\":", first ? "" : ",");
@@ -431,7 +431,7 @@ static int plan_quietly(host *h, string text, markup_form form, size_t size, cha
   portions from = {text, size, 0};
   piece result;
   if (setjmp(call.failed) == 0) {
-    begin_plan(&p, &call, form);
+    begin_plan(&p, &call, form, size % 16);
     while (next_piece(h, &p, &call, &from, NULL, NULL, &result)) {
       arena audio = {0};
       work w = WORK(&call, &audio);
@@ -598,8 +598,9 @@ int main(int count, char **words) {
       if (strncmp(line, "normal", 6) == 0) print_normal(&w, &r, text);
       if (strncmp(line, "read", 4) == 0) print_reading(&w, &r, text);
       if (strncmp(line, "model", 5) == 0) read_model(&h.model, line);
-      if (strncmp(line, "plan", 4) == 0) print_plan(&w, &h, text, PLAIN, 0);
-      if (strncmp(line, "markup", 6) == 0) print_plan(&w, &h, text, UNDECIDED, strtoul(line + 7, NULL, 10));
+      if (strncmp(line, "plan", 4) == 0) print_plan(&w, &h, text, PLAIN, 0, 0);
+      if (strncmp(line, "markup", 6) == 0) print_plan(&w, &h, text, UNDECIDED, strtoul(line + 7, NULL, 10), 0);
+      if (strncmp(line, "omit", 4) == 0) print_plan(&w, &h, text, UNDECIDED, strtoul(line + 5, NULL, 10), 15);
       if (strncmp(line, "items", 5) == 0) print_items(&w, &h, text, strtoul(line + 6, NULL, 10));
       if (strncmp(line, "ssml", 4) == 0) fuzz_markup(&h, behind);
       if (strncmp(line, "steps", 5) == 0) {
