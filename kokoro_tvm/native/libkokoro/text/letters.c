@@ -1,5 +1,6 @@
 /* Words that misaki's lexicon lacks: by the dictionary of names, letter-to-sound or spelling (letters.py). */
 #include "lexicon.h"
+#include "joint_ngrams.h"
 
 /* Return the letters a to z of a word without accents; "" if it has others. */
 static string plain_letters(work *w, string word) {

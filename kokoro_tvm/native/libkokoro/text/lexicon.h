@@ -3,7 +3,6 @@
 #define KOKORO_LEXICON_H
 
 #include "dictionary.h"
-#include "joint_ngrams.h"
 #include "source.h"
 
 enum { PRIMARY = 0x2C8, SECONDARY = 0x2CC };
@@ -24,7 +23,7 @@ typedef struct context {
 /* One English in a call. Its allocators outlive a word. */
 typedef struct lexicon {
   opened gold, silver, names;
-  const joint_ngrams *letters;
+  const struct joint_ngrams *letters;
   int british;
 } lexicon;
 
