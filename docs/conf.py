@@ -1,4 +1,4 @@
-"""Sphinx configuration of the documentation site: `sphinx-build -W -b html docs site`."""
+"""Sphinx configuration of the documentation site, which `doit docs` builds."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ reads what `doit` left in artifacts/: the reports, the build's records, the refe
 the word `bench` it writes only the tables and the chart of what `kokoro-tvm bench` left there, with `lab`
 only those of what `kokoro-tvm validate lengths` and `tails` left in artifacts/lab/, with
 `load` only the table in docs/lab/serving.md of what `python -m kokoro_tvm.tools.bench.load` left, with `web`
-that in docs/web.md of what `python -m kokoro_tvm.tools.bench.web` left, and with `e2e` the
+that in docs/lab/web.md of what `python -m kokoro_tvm.tools.bench.web` left, and with `e2e` the
 tables of
 
     .venv/bin/kokoro-tvm validate e2e --corpus --bundle artifacts/cpu --json-file artifacts/e2e.json
@@ -30,7 +30,7 @@ from kokoro_tvm import Synthesizer
 from kokoro_tvm.builder.engine.store import Store
 from kokoro_tvm.common.constants import FRAMES_PER_SECOND, SAMPLE_RATE
 from kokoro_tvm.runtime.threads import usable_cores
-from kokoro_tvm.tools.bench.chart import DARK, draw_chart
+from kokoro_tvm.tools.bench.chart import DARK, LIGHT, ChartColors, draw_chart
 from kokoro_tvm.tools.bench.load.results import LoadResult, rows
 from kokoro_tvm.tools.bench.results import Result
 from kokoro_tvm.tools.bench.web import results as web_results
@@ -48,7 +48,7 @@ FLOOR = -90.0  # dB below the loudest bin, where the pictures turn black
 def main() -> None:
     parts: dict[str, Callable[[], None]] = {
         "bench": lambda: _put_bench(DOCS / "performance.md"),
-        "web": lambda: put_web(DOCS / "web.md", ARTIFACTS / "web.json"),
+        "web": lambda: put_web(DOCS / "lab/web.md", ARTIFACTS / "web.json"),
         "load": lambda: put_load(DOCS / "lab/serving.md", ARTIFACTS / "load.json"),
         "e2e": lambda: _put_end_to_end(DOCS / "accuracy.md"),
         "lab": lambda: put_lab(DOCS / "lab/accuracy.md", ARTIFACTS / "lab"),
@@ -62,9 +62,11 @@ def main() -> None:
     references.sort(key=lambda reference: reference.frames)
     tts = Synthesizer(BUNDLE)
     put(DOCS / "accuracy.md", "speech", _speech_table(references))
-    put(DOCS / "accuracy.md", "components", _component_table(references))
-    put(DOCS / "performance.md", "build", _build_table())
-    _draw(DOCS / "spectrograms.png", tts, next(r for r in references if r.name == "question"))
+    put(DOCS / "lab/accuracy.md", "components", _component_table(references))
+    put(DOCS / "lab/performance.md", "build", _build_table())
+    question = next(r for r in references if r.name == "question")
+    for name, colors in (("spectrograms", LIGHT), ("spectrograms-dark", DARK)):
+        _draw(DOCS / f"{name}.png", tts, question, colors)
 
 
 def put_web(page: Path, file: Path) -> None:
@@ -101,7 +103,7 @@ def _put_bench(path: Path) -> None:
         caption += "The run was cut off before its end. "
     replace(path, "bench-machine", f"{caption}{_busy(result.others_cores)}{result.date}.")
     for measured in (result, *map(Result.read, sorted(ARTIFACTS.glob("bench-*.json")))):
-        merge(path, "bench-machines", 2, _machine_rows(measured))
+        merge(DOCS / "lab/performance.md", "bench-machines", 2, _machine_rows(measured))
     put(path, "bench", _bench_table(result))
     put(path, "bench-systems", _bench_systems_table(result))
     put(DOCS / "lab/performance.md", "bench-components", _bench_components_table(result))
@@ -242,7 +244,7 @@ def _speak(tts: Synthesizer, reference: Reference) -> Any:
     return tts.run(reference.tokens[0], reference.ref_s, speed=reference.speed, seed=reference.seed)
 
 
-def _draw(path: Path, tts: Synthesizer, reference: Reference) -> None:
+def _draw(path: Path, tts: Synthesizer, reference: Reference, colors: ChartColors) -> None:
     """Stock PyTorch float32 and the bundle, each with its difference from the float64 run, on one scale."""
     import matplotlib
 
@@ -256,21 +258,24 @@ def _draw(path: Path, tts: Synthesizer, reference: Reference) -> None:
         "kokoro-tvm, float32": _speak(tts, reference).audio,
     }
     top = float(magnitude_spectrum(truth).max())
-    figure, axes = pyplot.subplots(2, 2, figsize=(10, 5.4), sharex=True, sharey=True, layout="constrained")
-    for column, (name, audio) in zip(axes.T, sides.items(), strict=True):
-        snr = snr_db(audio, truth)
-        for axis, signal, title in (
-            (column[0], audio, name),
-            (column[1], audio - truth, f"its difference from stock float64: {snr:.1f} dB SNR"),
-        ):
-            image = _spectrogram(axis, signal, top)
-            axis.set_title(title, fontsize=10)
-    for axis in axes[:, 0]:
-        axis.set_ylabel("kHz")
-    for axis in axes[1]:
-        axis.set_xlabel("s")
-    figure.colorbar(image, ax=axes, label="dB below the loudest bin", shrink=0.8, pad=0.01)
-    figure.savefig(path, dpi=80)
+    with pyplot.rc_context(colors.style):
+        figure, axes = pyplot.subplots(
+            2, 2, figsize=(10, 5.4), sharex=True, sharey=True, layout="constrained"
+        )
+        for column, (name, audio) in zip(axes.T, sides.items(), strict=True):
+            snr = snr_db(audio, truth)
+            for axis, signal, title in (
+                (column[0], audio, name),
+                (column[1], audio - truth, f"its difference from stock float64: {snr:.1f} dB SNR"),
+            ):
+                image = _spectrogram(axis, signal, top)
+                axis.set_title(title, fontsize=10)
+        for axis in axes[:, 0]:
+            axis.set_ylabel("kHz")
+        for axis in axes[1]:
+            axis.set_xlabel("s")
+        figure.colorbar(image, ax=axes, label="dB below the loudest bin", shrink=0.8, pad=0.01)
+        figure.savefig(path, dpi=80)
     with Image.open(path) as drawn:  # a palette looks the same at half the size
         drawn.convert("RGB").quantize(256).save(path, optimize=True)
 

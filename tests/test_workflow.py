@@ -39,11 +39,12 @@ def test_workflow_may_only_read_and_only_the_signing_step_has_a_secret(path: Pat
     assert path.read_text(encoding="utf-8").count("secrets.") == len(signing)
 
 
-def test_publishing_job_runs_no_code_of_the_repository() -> None:
-    build, publish = jobs(NIGHTLY)
+def test_publishing_jobs_run_no_code_of_the_repository() -> None:
+    build, publish, site = jobs(NIGHTLY)
     assert "permissions" not in build
     assert publish["permissions"] == {"contents": "write", "packages": "write"}
-    assert not any("checkout" in step.get("uses", "") for step in publish["steps"])
+    assert site["permissions"] == {"pages": "write", "id-token": "write"}
+    assert not any("checkout" in step.get("uses", "") for job in (publish, site) for step in job["steps"])
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)

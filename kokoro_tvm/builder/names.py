@@ -14,6 +14,9 @@ SETS: tuple[RecipeSet, ...] = get_args(RecipeSet)
 REPORT = "report"
 """Task that writes the pages about all bundles."""
 
+DOCS = "docs"
+"""Task that builds the site of the documentation."""
+
 SHARED = ("checkpoint", "reference", "front_end")
 """Folders of stages that recipes of a model share, beside those of bundles."""
 
@@ -31,6 +34,8 @@ def check_name(name: str, path: Path) -> None:
         what = f"that of a set, which `doit {name}` builds"
     elif name == REPORT:
         what = "that of the task that writes the pages about all bundles"
+    elif name == DOCS:
+        what = "that of the task that builds the site of the documentation"
     elif name in (*SHARED, PEERS, NPM):
         what = f"that of a folder beside the bundles, artifacts/{name}"
     else:

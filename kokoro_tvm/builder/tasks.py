@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -19,11 +21,12 @@ from kokoro_tvm.builder.engine.reporter import LineReporter, make_reporter
 from kokoro_tvm.builder.engine.resources import Budget, usable_processes
 from kokoro_tvm.builder.engine.stage import Stage
 from kokoro_tvm.builder.graph import RecipeGraph
-from kokoro_tvm.builder.names import REPORT, SETS
+from kokoro_tvm.builder.names import DOCS, REPORT, SETS
 from kokoro_tvm.builder.needs import require_tools
 from kokoro_tvm.builder.project import Project
-from kokoro_tvm.common.errors import KokoroTvmError, RecipeError
+from kokoro_tvm.common.errors import BuildError, KokoroTvmError, RecipeError
 from kokoro_tvm.common.invocation import program
+from kokoro_tvm.common.packages import advice, missing
 from kokoro_tvm.common.platforms import detect_platform
 from kokoro_tvm.common.words import hint, nearest, shorten_path
 from kokoro_tvm.recipe import Recipe
@@ -104,6 +107,9 @@ def recipe_tasks(
     yield from _set_tasks([graph.recipe for graph in graphs], broken, reporter)
     if REPORT not in broken:  # a recipe of that name is an error
         yield _report_task(graphs, reporter)
+    if (root / "docs" / "conf.py").is_file() and DOCS not in broken:
+        action = _record_errors(DOCS, partial(_build_docs, root, reporter), reporter)
+        yield _plain_task(DOCS, "build the site of the documentation", action)
 
 
 def no_such_task(word: str, tasks: Iterable[str]) -> RecipeError:
@@ -210,12 +216,24 @@ def _report_task(graphs: list[RecipeGraph], reporter: LineReporter) -> dict[str,
     return _plain_task(REPORT, "write a page about every bundle that is built", conclude, names)
 
 
+def _build_docs(root: Path, reporter: LineReporter) -> None:
+    """Build the site with Sphinx. Raises BuildError with its warnings."""
+    if lacking := missing("docs"):
+        raise BuildError(f"{DOCS}: {', '.join(lacking)} not installed: `{advice(lacking)}`")
+    site = root / "artifacts" / DOCS
+    command = [sys.executable, "-m", "sphinx", "-W", "-q", "-b", "html", "docs", str(site.absolute())]
+    sphinx = subprocess.run(command, cwd=root, capture_output=True, text=True)
+    if sphinx.returncode != 0:
+        raise BuildError(f"{DOCS}: Sphinx failed: {sphinx.stderr.strip()}")
+    reporter.conclusion.append(f"The site is {shorten_path(site)}; open its index.html in a browser.")
+
+
 def _set_tasks(recipes: list[Recipe], broken: list[str], reporter: LineReporter) -> Iterator[dict[str, Any]]:
     """Yield a task for every set. Recipes that this machine cannot run are replaced by tasks that say so."""
     lacking = {recipe.name: tools_for(recipe.target).lacking(recipe.precision) for recipe in recipes}
-    skipped = {name: missing for name, missing in lacking.items() if missing}
-    for name, missing in skipped.items():
-        note = f"{name}: not run, because this CPU lacks {', '.join(missing)}."
+    skipped = {name: features for name, features in lacking.items() if features}
+    for name, features in skipped.items():
+        note = f"{name}: not run, because this CPU lacks {', '.join(features)}."
         action = partial(reporter.notes.append, note)
         yield _plain_task(_placeholder_name(name), f"say that {name} was left out", action)
     for word in (word for word in SETS if word not in broken):  # a recipe of that name is an error

@@ -74,7 +74,8 @@ LexiconOption: TypeAlias = Annotated[
     typer.Option(
         "--lexicon",
         metavar="FILE",
-        help="YAML file of words and their phonemes, which override the bundle's lexicon.",
+        help="YAML file of words and their phonemes, or respellings such as kuh-TAR, which override the "
+        "bundle's lexicon.",
     ),
 ]
 SsmlOption: TypeAlias = Annotated[

@@ -49,9 +49,9 @@ class Body(Protocol):
 class AudioBody:
     """Body that is nothing but audio."""
 
-    def __init__(self, format: str, gain: float, samples: int | None) -> None:
+    def __init__(self, format: str, gain: float, samples: int | None, sample_rate: int | None = None) -> None:
         """Create a body; `gain` is a factor on the audio. Raises InputError as `open_encoder` does."""
-        self._encoder: Encoder = open_encoder(format, samples)
+        self._encoder: Encoder = open_encoder(format, samples, sample_rate)
         self._gain = gain
         self.media_type = self._encoder.media_type
         self.size: int | None = self._encoder.size
@@ -83,8 +83,8 @@ class EventBody:
     media_type = "text/event-stream"
     size: int | None = None
 
-    def __init__(self, format: str, gain: float, samples: int | None) -> None:
-        self._audio = AudioBody(format, gain, samples)
+    def __init__(self, format: str, gain: float, samples: int | None, sample_rate: int | None = None) -> None:
+        self._audio = AudioBody(format, gain, samples, sample_rate)
         self._symbols = self._frames = 0
 
     def write(self, chunk: Chunk) -> bytes:
@@ -131,6 +131,7 @@ class CaptionBody:
         is_split: bool,
         voice: str | None,
         samples: int | None,
+        sample_rate: int | None = None,
     ) -> None:
         """Create a body.
 
@@ -141,8 +142,9 @@ class CaptionBody:
             is_split: Send an object for each piece.
             voice: Of words whose piece names none. None leaves out the voices of words.
             samples: Number of samples of all audio, if it is known.
+            sample_rate: Of the audio, in Hz; None: that of the format.
         """
-        self._audio = AudioBody(format, gain, samples)
+        self._audio = AudioBody(format, gain, samples, sample_rate)
         self._has_times = has_times
         self._is_split = is_split
         self._voice = voice

@@ -52,16 +52,22 @@ class Bundles:
         synthesizers: Mapping[str, Synthesizer],
         threads: int | None = None,
         voices: str | None = None,
+        lexicon: str | None = None,
     ) -> None:
-        """Serve open bundles; `threads` and `voices` are for those that `reload` opens."""
+        """Serve open bundles; the other arguments are for those that `reload` opens."""
         self._synthesizers = dict(synthesizers)
         self._threads = threads
         self._voices = voices
+        self._lexicon = lexicon
         self._manifests = self._identify_manifests()
 
     @classmethod
     def open(
-        cls, folders: Mapping[str, Path], threads: int | None = None, voices: str | None = None
+        cls,
+        folders: Mapping[str, Path],
+        threads: int | None = None,
+        voices: str | None = None,
+        lexicon: str | None = None,
     ) -> Bundles:
         """Open the bundles of some folders.
 
@@ -69,15 +75,17 @@ class Bundles:
             folders: By name.
             threads: Of each bundle.
             voices: Folder of voices beside those of each bundle.
+            lexicon: YAML file of words and their phonemes.
 
         Raises:
             BundleError: As `Synthesizer` does.
             InputError: As `Synthesizer` does.
         """
         synthesizers = {
-            name: make_yielding(Synthesizer(path, threads, voices=voices)) for name, path in folders.items()
+            name: make_yielding(Synthesizer(path, threads, voices=voices, lexicon=lexicon))
+            for name, path in folders.items()
         }
-        return cls(synthesizers, threads, voices)
+        return cls(synthesizers, threads, voices, lexicon)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -115,10 +123,10 @@ class Bundles:
 
         Raises:
             BundleError: A bundle cannot be opened. Those that are open stay.
-            InputError: A voice cannot be read. The open bundles stay.
+            InputError: A voice or the lexicon cannot be read. The open bundles stay.
         """
         folders = {name: tts.bundle.root for name, tts in self._synthesizers.items()}
-        bundles = Bundles.open(folders, self._threads, self._voices)
+        bundles = Bundles.open(folders, self._threads, self._voices, self._lexicon)
         bundles.open_front_ends()
         self._synthesizers, self._manifests = bundles._synthesizers, bundles._manifests
 

@@ -157,10 +157,12 @@ class _RecordedBody:
 
 
 def with_download(
-    create_body: Callable[[int | None], Body], download: Download, format: str, gain: float
+    create_body: Callable[[int | None], Body],
+    download: Download,
+    open_audio: Callable[[int | None], AudioBody],
 ) -> Callable[[int | None], Body]:
-    """Wrap a factory of bodies: a download gets the audio as well, in a format and with a gain."""
-    return lambda samples: _RecordedBody(create_body(samples), AudioBody(format, gain, samples), download)
+    """Wrap a factory of bodies: a download gets the audio as well, encoded by `open_audio`."""
+    return lambda samples: _RecordedBody(create_body(samples), open_audio(samples), download)
 
 
 def choose_file_name(requested: str, name: str) -> str:

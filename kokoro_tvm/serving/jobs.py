@@ -200,8 +200,10 @@ class SpeechJob(AbstractAsyncContextManager["SpeechJob"], AsyncIterator[Chunk]):
         """Keep a notice, shortened; drop repetitions, and those beyond the most."""
         words = [truncate(word, _MAX_NOTICE_LENGTH) for word in getattr(notice, "words", ())]
         notice = Notice(truncate(notice, _MAX_NOTICE_LENGTH), words[:_MAX_NOTICE_WORDS])
-        if notice not in self._notices and len(self._notices) < _MAX_NOTICES:
-            self._notices.append(notice)
+        if notice in self._notices or len(self._notices) > _MAX_NOTICES:
+            return
+        is_last = len(self._notices) == _MAX_NOTICES
+        self._notices.append(Notice("There are more notices.") if is_last else notice)
 
     def _run(self) -> None:
         """Compute the job, on its thread."""

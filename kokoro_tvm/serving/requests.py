@@ -21,7 +21,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError, PydanticKnownError, core_schema
 
 from kokoro_tvm.runtime.bundle.voices import MOST_VOICES
-from kokoro_tvm.serving.encoding import AudioFormat
+from kokoro_tvm.serving.encoding import AudioFormat, SampleRate
 from kokoro_tvm.serving.settings import Settings
 
 __all__ = [
@@ -151,6 +151,8 @@ _Voices = Annotated[
 _Omission = Literal["citations", "code", "math", "notes"]
 _Language = Annotated[str, Field(min_length=1, max_length=16)]
 _LanguageField = Annotated[_Language | None, Field(validation_alias=AliasChoices("language", "lang_code"))]
+_Word = Annotated[str, Field(min_length=1, max_length=200)]
+_Lexicon = Annotated[dict[_Word, _Word], Field(max_length=256)]
 _Speed = Annotated[float, Field(ge=0.25, le=4.0)]
 _Gain = Annotated[float, Field(ge=0.0, le=10.0)]
 _Seed = Annotated[int, Field(ge=0, le=2**64 - 1)]
@@ -214,6 +216,8 @@ class SpeechRequest(RequestModel):
     `lang_code`. By default that of the voice."""
     volume_multiplier: _Gain = 1.0
     """Factor on the audio, clipped at full scale."""
+    sample_rate: SampleRate | None = None
+    """Sample rate of the audio, in Hz. By default 24000, for `ulaw` and `alaw` 8000."""
     seed: _Seed = 0
     """Seed of the noise. The same seed gives the same audio."""
     allow_voice_tags: bool | None = None
@@ -228,6 +232,8 @@ class SpeechRequest(RequestModel):
     """Follow markup. If false, brackets and tags are text."""
     omit: list[_Omission] = []
     """Kinds of text to leave out. Without `math`, formulas of LaTeX are read in words."""
+    lexicon: _Lexicon | None = None
+    """Words and their phonemes, or respellings such as `kuh-TAR`, which override all others."""
     normalization_options: NormalizationOptions | None = None
     """Which written forms are read by rules, as below."""
 
@@ -271,17 +277,19 @@ class DialogueRequest(RequestModel):
     model: _ModelName = "kokoro"
     """As in `/v1/audio/speech`."""
     response_format: AudioFormat = "mp3"
-    """How the audio is encoded."""
+    """As in `/v1/audio/speech`."""
     speed: _Speed = 1.0
-    """Speed of speech; above 1 is faster."""
+    """As in `/v1/audio/speech`."""
     stream: bool = True
     """As in `/v1/audio/speech`."""
     language: _LanguageField = None
     """As in `/v1/audio/speech`. By default that of each voice."""
     volume_multiplier: _Gain = 1.0
-    """Factor on the audio, clipped at full scale."""
+    """As in `/v1/audio/speech`."""
+    sample_rate: SampleRate | None = None
+    """As in `/v1/audio/speech`."""
     seed: _Seed = 0
-    """Seed of the noise."""
+    """As in `/v1/audio/speech`."""
     omit: list[_Omission] = []
     """As in `/v1/audio/speech`."""
     return_download_link: bool = False
@@ -320,13 +328,15 @@ class SessionRequest(RequestModel):
     response_format: AudioFormat = "pcm"
     """How the audio is encoded."""
     speed: _Speed = 1.0
-    """Speed of speech; above 1 is faster."""
+    """As in `/v1/audio/speech`."""
     language: _LanguageField = None
     """As in `/v1/audio/speech`."""
     volume_multiplier: _Gain = 1.0
-    """Factor on the audio, clipped at full scale."""
+    """As in `/v1/audio/speech`."""
+    sample_rate: SampleRate | None = None
+    """As in `/v1/audio/speech`."""
     seed: _Seed = 0
-    """Seed of the noise."""
+    """As in `/v1/audio/speech`."""
     markup: bool = True
     """As in `/v1/audio/speech`."""
     omit: list[_Omission] = []
@@ -360,9 +370,11 @@ class PhonemesRequest(RequestModel):
     response_format: AudioFormat = "wav"
     """How the audio is encoded."""
     speed: _Speed = 1.0
-    """Speed of speech; above 1 is faster."""
+    """As in `/v1/audio/speech`."""
+    sample_rate: SampleRate | None = None
+    """As in `/v1/audio/speech`."""
     seed: _Seed = 0
-    """Seed of the noise."""
+    """As in `/v1/audio/speech`."""
 
 
 def _allow_bare_voices(schema: dict[str, Any]) -> None:

@@ -6,13 +6,14 @@ import asyncio
 import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from fastapi import Request, Response
 from starlette.types import Receive, Scope, Send
 
 from kokoro_tvm.runtime.speech.stream import Chunk
-from kokoro_tvm.serving.bodies import Body
+from kokoro_tvm.serving.bodies import AudioBody, Body
 from kokoro_tvm.serving.computation import Computation
 from kokoro_tvm.serving.downloads import with_download
 from kokoro_tvm.serving.errors import ApiError, describe_error
@@ -49,7 +50,8 @@ async def respond_with_speech(
     if download is not None:
         headers["X-Download-Path"] = download.path
         format = speech.download_format or speech.response_format
-        create_body = with_download(create_body, download, format, speech.volume_multiplier)
+        audio = partial(AudioBody, format, speech.volume_multiplier, sample_rate=speech.sample_rate)
+        create_body = with_download(create_body, download, audio)
     elif speech.return_download_link:
         ignored.append("return_download_link")
     if ignored:

@@ -79,7 +79,7 @@ def _create_app(settings: Settings) -> FastAPI:
     """Create the application of a process: open its bundles and start its logs."""
     _use_one_arena()
     threads = choose_threads(settings.threads, settings.workers)
-    bundles = Bundles.open(name_folders(settings.bundle), threads, settings.voices)
+    bundles = Bundles.open(name_folders(settings.bundle), threads, settings.voices, settings.lexicon)
     app = create_app(settings, bundles)
     start_logs(settings.log_level)
     log_notices(app.state.service.metrics, settings.log_texts)

@@ -99,6 +99,7 @@ class Service:
                 omit=request.omit,
                 language=code,
                 unread=() if options is None else options.unread,
+                lexicon=request.lexicon,
             )
 
         is_measured = text is None and _MEASURED_FORMAT in (request.response_format, request.download_format)

@@ -60,6 +60,9 @@ class Settings(BaseSettings):
     voices: str | None = None
     """Folder of your own voices, beside those of every bundle: .pt, .npy, .bin or .safetensors files, each
     named as its file. SIGHUP reads it again."""
+    lexicon: str | None = None
+    """YAML file of words and their phonemes, or respellings such as `kuh-TAR`, for every text. SIGHUP reads
+    it again."""
     host: str = "127.0.0.1"
     """Address to listen at."""
     port: _Port = 8880

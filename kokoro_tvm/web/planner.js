@@ -166,6 +166,7 @@ export class Planner {
     const unknown = omit.find((kind) => !kinds.includes(kind));
     if (unknown !== undefined) throw new InputError(`There is no kind of text '${unknown}' to skip. Known: ${kinds.join(", ")}.`);
     const omitted = omit.reduce((sum, kind) => sum | (1 << kinds.indexOf(kind)), 0);
+    /** @type {import("./front_end.js").Request["form"]} */
     const form = !markup ? "plain" : ssml === null ? "any" : ssml ? "ssml" : "brackets";
     const request = { vocabulary: [...vocabulary.keys()], language: letter, languages: this._languages, form, omit: omitted, speed, sampleRate, ...most };
     return this._frontEnd.plan({ ...request, pauses: pauses ?? null, division: division ?? null }, language);

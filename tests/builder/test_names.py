@@ -16,7 +16,7 @@ from kokoro_tvm.recipe import list_recipes
 DOIT = "help run list info clean forget ignore dumpdb strace tabcompletion reset-dep"
 
 
-@pytest.mark.parametrize("name", [*DOIT.split(), "ci", "nightly", "report", *SHARED, "peers", "npm"])
+@pytest.mark.parametrize("name", [*DOIT.split(), "ci", "nightly", "report", "docs", *SHARED, "peers", "npm"])
 def test_check_name_rejects_taken_names(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

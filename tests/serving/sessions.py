@@ -17,6 +17,7 @@ CREATED = {
     "response_format": "pcm",
     "speed": 1.0,
     "language": None,
+    "sample_rate": None,
     "volume_multiplier": 1.0,
     "seed": 0,
     "markup": True,

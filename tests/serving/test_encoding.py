@@ -8,17 +8,20 @@ import sys
 import wave
 from collections.abc import Iterable
 from itertools import pairwise
+from typing import get_args
 
 import numpy as np
 import pytest
 import soundfile
+import soxr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from tiers import BY_AV
 
 from kokoro_tvm.common.errors import InputError
-from kokoro_tvm.serving.encoding import FORMATS, available_formats, open_encoder
+from kokoro_tvm.runtime.speech.resampling import encode_alaw, encode_ulaw
+from kokoro_tvm.serving.encoding import FORMATS, SampleRate, available_formats, open_encoder
 
 RATE = 24000
 TIME = np.arange(RATE) / RATE
@@ -33,7 +36,7 @@ QUIETER = {"mp3": 0.95}  # LAME leaves room above the signal
 CONTAINERS = {"opus": "ogg", "aac": "aac"}
 
 formats = pytest.mark.parametrize(
-    "format", [pytest.param(format, marks=BY_AV) if format in CONTAINERS else format for format in FORMATS]
+    "format", [pytest.param(format, marks=BY_AV) if format in CONTAINERS else format for format in KEPT]
 )
 
 
@@ -60,7 +63,7 @@ def level(audio: NDArray[np.float32]) -> float:
 
 
 @BY_AV
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("format", KEPT)
 def test_encoder_output_decodes_to_the_speech(format: str) -> None:
     audio = decoded(format, encoded(format, [TONE]))
     after = audio.size - TONE.size
@@ -88,7 +91,7 @@ def test_encoder_output_is_independent_of_the_division(format: str, cuts: list[i
 
 
 @BY_AV
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("format", KEPT)
 def test_encoder_latency_is_bounded(format: str) -> None:
     """At any time, a decoder has all that was written but for an eighth of a second, of FLAC a sixth."""
     encoder = open_encoder(format)
@@ -101,7 +104,7 @@ def test_encoder_latency_is_bounded(format: str) -> None:
 
 
 @BY_AV
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("format", KEPT)
 def test_encoder_clips_loud_samples(format: str) -> None:
     audio = decoded(format, encoded(format, [4 * TONE]))
     inside = audio[2000:20000]
@@ -150,3 +153,34 @@ def test_open_encoder_names_the_extra_of_a_missing_library(
 @BY_AV
 def test_available_formats_lists_all_formats() -> None:
     assert available_formats() == tuple(FORMATS)
+
+
+@pytest.mark.parametrize("rate", get_args(SampleRate))
+def test_encoder_has_the_sample_rate(rate: int) -> None:
+    encoder = open_encoder("wav", sample_rate=rate)
+    data = b"".join([*(encoder.write(block) for block in np.array_split(TONE, 7)), encoder.close()])
+    with soundfile.SoundFile(io.BytesIO(data)) as file:
+        assert file.samplerate == rate
+        audio = file.read(dtype="float32")
+    assert abs(audio.size - rate) <= 2
+    expected = soxr.resample(TONE, RATE, rate)[: audio.size]
+    assert np.abs(audio[: expected.size] - expected).max() < 1e-4
+
+
+@pytest.mark.parametrize(
+    ("format", "subtype", "values"), [("ulaw", "ULAW", b"\xff\x80\x00"), ("alaw", "ALAW", b"\xd5\xaa\x2a")]
+)
+def test_telephone_encodings_are_those_of_libsndfile(format: str, subtype: str, values: bytes) -> None:
+    encode = {"ulaw": encode_ulaw, "alaw": encode_alaw}[format]
+    assert encode(np.array([0.0, 1.0, -1.0], np.float32)) == values
+    data = encode(TONE)
+    audio, _ = soundfile.read(
+        io.BytesIO(data), dtype="float32", format="RAW", subtype=subtype, samplerate=RATE, channels=1
+    )
+    assert np.abs(audio - TONE).max() < 0.02
+    assert len(encoded(format, [TONE])) == pytest.approx(8000, abs=2)
+
+
+def test_opus_refuses_rates_that_it_lacks() -> None:
+    with pytest.raises(InputError, match=r"opus has no sample rate of 44100 Hz\. Choose 24000 or 48000"):
+        open_encoder("opus", sample_rate=44100)

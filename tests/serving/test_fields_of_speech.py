@@ -299,3 +299,19 @@ def test_too_long_speech_is_refused(server: Server) -> None:
     answer = server.speak("[pause:299s] Ha. " * 130, response_format="wav")
     assert answer.status == 400
     assert answer.error["message"].startswith("The speech lasts longer than 36000 s.")
+
+
+def test_lexicon_is_passed_on(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    requested: list[Any] = []
+    stream = server.synthesizer.stream
+
+    def observed(*arguments: Any, **options: Any) -> Any:
+        requested.append(options["lexicon"])
+        return stream(*arguments, **options)
+
+    monkeypatch.setattr(server.synthesizer, "stream", observed)
+    assert server.speak("A cab.", lexicon={"cab": "dad"}).status == 200
+    assert server.speak("A cab.").status == 200
+    assert requested == [{"cab": "dad"}, None]
+    refused = server.speak("A cab.", lexicon={"cab": "%"})
+    assert (refused.status, "mistake at 'cab'" in refused.error["message"]) == (400, True)

@@ -81,6 +81,32 @@ def test_wyoming_sends_the_notices(start: Callable[..., Server]) -> None:
     assert any(NOTICE in notice for notice in asyncio.run(conversation()))
 
 
+def test_refusal_names_language_and_script(start: Callable[..., Server]) -> None:
+    """Kana are letters, so the text has some: over HTTP and over Wyoming."""
+    server = start(wyoming_port=0)
+    reason = "American English has no phonemes for 'こんにちは' (Japanese script)"
+
+    async def conversation() -> str:
+        async with AsyncTcpClient("127.0.0.1", server.wyoming.port, read_timeout=30) as client:
+            await client.write_event(Synthesize(text="こんにちは").event())
+            event = await client.read_event()
+            assert event is not None
+            return str(event.data["text"])
+
+    assert reason in server.speak("こんにちは").error["message"]
+    assert reason in asyncio.run(conversation())
+
+
+def test_server_says_that_there_are_more_notices(server: Server) -> None:
+    """It sends 50 and says so, instead of dropping the others silently."""
+    text = " ".join(f"He saw 世{number}." for number in range(60))
+    answer = server.speak(text, stream_format="sse")
+    events = [json.loads(line[6:]) for line in answer.body.decode().splitlines() if line.startswith("data: ")]
+    notices = [event["notice"] for event in events if event["type"] == "speech.audio.notice"]
+    assert notices[:50] == [f"Left out: 世{number}" for number in range(50)]
+    assert notices[50:] == ["There are more notices."]
+
+
 def test_notices_of_a_request_reach_no_other(server: Server) -> None:
     server.speak(TEXT)
     assert NOTICE not in server.speak("Hello there.").headers.get("x-notices", "")

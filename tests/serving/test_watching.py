@@ -140,7 +140,7 @@ def test_name_folders_parses_names() -> None:
             name_folders([bad])
 
 
-def opened(path: Path, threads: int | None, voices: str | None) -> Synthesizer:
+def opened(path: Path, threads: int | None, voices: str | None, lexicon: str | None) -> Synthesizer:
     bundle = read_bundle(path)
     own = {} if voices is None else read_voices(Path(voices), 2 * bundle.style_dim)
     return Synthesizer.from_parts(bundle, FakeRunner(), Voices.open(bundle).joined(own))

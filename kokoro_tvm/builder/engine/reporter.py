@@ -197,6 +197,8 @@ class LineReporter(ConsoleReporter):
             lines = [f"\n{totals}, {len(self.failures)} failed, {self._blocked} not built because of that."]
         elif self._done or self._restored:
             lines = [f"\n{totals} ({elapsed}).", *self.conclusion]
+        elif not self._selected:
+            lines = self.conclusion
         else:
             lines = [f"Nothing to do: all {self._current} stages are up to date.", *self.conclusion]
         for line in (*lines, *self.notes):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,9 +31,12 @@ __all__ = [
     "open_document",
     "open_pipe",
     "open_speaker",
+    "read_cover",
     "speak",
+    "write_chapters",
 ]
 
+_MAX_NAME = 80  # characters of a chapter's title in the name of its file
 _LONG = 400  # characters of a text that gets a progress bar
 
 Receive = Callable[["NDArray[np.float32]"], None]
@@ -166,16 +170,73 @@ def open_speaker(is_set: bool, sample_rate: int) -> Iterator[list[Receive]]:
 
 
 @contextmanager
-def open_pipe(path: Path | None, sample_rate: int) -> Iterator[list[Receive]]:
+def open_pipe(path: Path | None, sample_rate: int, target_rate: int | None = None) -> Iterator[list[Receive]]:
     """Yield the writer of WAV to standard output, a pipe or a device, if there is a path."""
     if path is None:
         yield []
         return
     from kokoro_tvm.common.output import open_stream
     from kokoro_tvm.runtime.documents.writers import begin_wav
+    from kokoro_tvm.runtime.speech.resampling import Resampler
 
+    resampler = Resampler(sample_rate, target_rate or sample_rate)
     with open_stream(path) as stream:
-        yield [begin_wav(stream, sample_rate)]
+        write = begin_wav(stream, target_rate or sample_rate)
+        yield [lambda audio: write(resampler.write(audio))]
+        write(resampler.close())
+
+
+def read_cover(path: Path) -> bytes:
+    """Read an image. Raises InputError if it is no JPEG or PNG."""
+    try:
+        image = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}.") from error
+    if not image.startswith((b"\xff\xd8\xff", b"\x89PNG\r\n")):
+        raise InputError(f"{path} is no cover: it should be a JPEG or PNG file.")
+    return image
+
+
+def write_chapters(
+    folder: Path,
+    format: str,
+    blocks: Iterable[NDArray[np.float32]],
+    sample_rate: int,
+    marks: Sequence[Mark],
+    about: Mapping[str, Any],
+) -> None:
+    """Write a file for each chapter into a folder, such as `02 The river.mp3`.
+
+    Args:
+        folder: It is created.
+        format: Of the files.
+        blocks: float32 (samples,) each, of all chapters.
+        sample_rate: In Hz.
+        marks: The chapters.
+        about: Further arguments of `write_audio`.
+    """
+    import numpy as np
+
+    from kokoro_tvm.runtime.documents.writers import write_audio
+
+    folder.mkdir(parents=True, exist_ok=True)
+    rest, place = iter(blocks), 0
+    block = np.zeros(0, np.float32)
+
+    def take(end: int) -> Iterator[NDArray[np.float32]]:
+        """Yield the samples from `place` to `end`."""
+        nonlocal block, place
+        while place < end and (block.size or (block := next(rest, block)).size):
+            part, block = block[: end - place], block[end - place :]
+            place += part.size
+            yield part
+
+    width = len(str(len(marks)))
+    for number, mark in enumerate(marks, 1):
+        title = re.sub(r'[\x00-\x20/\\:*?"<>|]+', " ", mark.title)
+        name = title.strip(" .")[:_MAX_NAME]
+        path = folder / f"{number:0{width}} {name}.{format}"
+        write_audio(path, take(mark.end), sample_rate, format, mark.title, **about)
 
 
 def _standard_input() -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from contextlib import ExitStack, closing
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -32,7 +33,9 @@ from kokoro_tvm.cli.speak._say import (
     open_document,
     open_pipe,
     open_speaker,
+    read_cover,
     speak,
+    write_chapters,
 )
 from kokoro_tvm.common.errors import InputError
 
@@ -81,8 +84,37 @@ def say(
         typer.Option(
             "--format",
             metavar="NAME",
-            help="Format of the file: wav, flac, mp3, opus, or m4b with chapters.",
+            help="Format of the file: wav, flac, mp3, opus, m4b with chapters, ulaw and alaw (telephone).",
             show_default="the suffix of the file",
+        ),
+    ] = None,
+    sample_rate: Annotated[
+        int | None,
+        typer.Option(
+            "--sample-rate",
+            metavar="HZ",
+            help="Sample rate of the file: 8000, 16000, 22050, 24000, 44100 or 48000.",
+            show_default="24000; 8000 for ulaw and alaw",
+        ),
+    ] = None,
+    chapters: Annotated[
+        str | None,
+        typer.Option("--chapters", metavar="LIST", help="Chapters to speak: 2-5,7.", show_default="all"),
+    ] = None,
+    split: Annotated[
+        bool, typer.Option("--split", help="Write a file per chapter into the folder --output.")
+    ] = False,
+    author: Annotated[
+        str | None,
+        typer.Option("--author", help="Author to write into the file.", show_default="the document's"),
+    ] = None,
+    cover: Annotated[
+        Path | None,
+        typer.Option(
+            "--cover",
+            metavar="FILE",
+            help="Cover of an M4B or MP3: a JPEG or PNG file.",
+            show_default="the EPUB's",
         ),
     ] = None,
     play: Annotated[bool, typer.Option("--play", help="Play the speech while it is computed.")] = False,
@@ -139,7 +171,7 @@ def say(
     from kokoro_tvm.runtime import Synthesizer
     from kokoro_tvm.runtime.documents.captions import caption_format, write_captions
     from kokoro_tvm.runtime.documents.spool import Spool
-    from kokoro_tvm.runtime.documents.writers import check_audio_file, write_audio
+    from kokoro_tvm.runtime.documents.writers import check_audio_file, has_ffmpeg, write_audio
     from kokoro_tvm.runtime.session.noise import check_seed
     from kokoro_tvm.runtime.speech.checks import check_speed
     from kokoro_tvm.runtime.text.markup.omissions import check_omissions
@@ -150,7 +182,11 @@ def say(
     if output is None and not play and save_plan is None:
         output = _OUTPUT
     piped = output is not None and is_stream(output)
-    pipe = output if output is not None and check_audio_file(output, format) == "wav" and piped else None
+    if split and (file is None or output is None or piped or captions is not None):
+        raise InputError("--split takes --input and a folder as --output, and no --captions.")
+    format = format or "wav" if split else format
+    kind = None if output is None else check_audio_file("-" if split else output, format, sample_rate)
+    pipe = output if kind == "wav" and piped else None
     if captions is not None:
         caption_format(captions)
     for path in (captions, save_plan):
@@ -159,8 +195,17 @@ def say(
     voice, voices = chosen_voice(voice, voices)
     check_distinct((file, lexicon, voices), (output, captions, save_plan))
     manner = {"voice": voice, "speed": check_speed(speed), "seed": check_seed(seed)}
-    markup = {"ssml": ssml, "markup": not plain, "language": language, "omit": check_omissions(omit)}
+    markup = {"ssml": ssml, "markup": not plain, "language": language, "omit": sorted(check_omissions(omit))}
     document = open_document(text, file)
+    if chapters is not None:
+        document = document.with_chapters(chapters)
+    document = replace(
+        document,
+        author=author or document.author,
+        cover=document.cover if cover is None else read_cover(cover),
+    )
+    if kind == "mp3" and (document.cover or len(document.chapters) > 1) and not split and not has_ffmpeg():
+        note("note: an MP3 gets chapters and a cover by ffmpeg only: pip install imageio-ffmpeg")
     for text_note in document.notes:
         note(f"note: {text_note}")
     with noted(), ExitStack() as opened:
@@ -188,7 +233,7 @@ def say(
             receivers.append(parts.append)
         start = time.perf_counter()
         try:
-            with open_speaker(play, rate) as players, open_pipe(pipe, rate) as pipes:
+            with open_speaker(play, rate) as players, open_pipe(pipe, rate, sample_rate) as pipes:
                 stream = source.stream(spool.pieces if spool else 0)
                 result = speak(stream, len(document.text), receivers + players + pipes)
         except KeyboardInterrupt:
@@ -198,10 +243,16 @@ def say(
             raise typer.Exit(_INTERRUPTED) from None
         elapsed = time.perf_counter() - start
         if output is not None and pipe is None:
-            title = document.title or output.stem
-            write_audio(
-                output, spool.blocks() if spool else parts, rate, format, title, find_marks(document, result)
-            )
+            blocks, marks = spool.blocks() if spool else parts, find_marks(document, result)
+            about: dict[str, Any] = {
+                "author": document.author,
+                "cover": document.cover,
+                "target_rate": sample_rate,
+            }
+            if split:
+                write_chapters(output, str(format), blocks, rate, marks, about)
+            else:
+                write_audio(output, blocks, rate, format, document.title or output.stem, marks, **about)
         if captions is not None:
             write_text(captions, write_captions(captions, result.timeline, result.samples / rate))
         if spool is not None:

@@ -1,4 +1,4 @@
-"""Audio files: WAV by this package, FLAC, MP3 and Opus by soundfile, M4B by ffmpeg.
+"""Audio files: WAV and G.711 by this package, FLAC, MP3 and Opus by soundfile, M4B by ffmpeg.
 
 WAV files have 32-bit floats: nothing is clipped, and equal audio gives equal bytes.
 """
@@ -15,8 +15,16 @@ from typing import Any, BinaryIO, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from kokoro_tvm.common.constants import SAMPLE_RATE
 from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.common.output import check_place, is_stream, whole_file
+from kokoro_tvm.runtime.speech.resampling import (
+    TELEPHONE_RATE,
+    Resampler,
+    encode_alaw,
+    encode_ulaw,
+    resample,
+)
 from kokoro_tvm.runtime.speech.wav import header
 
 __all__ = [
@@ -26,11 +34,13 @@ __all__ = [
     "begin_wav",
     "chapter_metadata",
     "check_audio_file",
+    "has_ffmpeg",
     "write_audio",
 ]
 
 _Floats: TypeAlias = NDArray[np.float32]
-_AAC_BITRATE = "64k"  # transparent for one voice at 24 kHz
+_M4B = ("-c:a", "aac", "-b:a", "64k", "-f", "ipod", "-movflags", "+faststart")  # transparent for one voice
+_MP3_BITRATE = "64k"
 
 
 @dataclass(frozen=True)
@@ -57,17 +67,30 @@ def audio_format(path: str | Path, format: str | None = None) -> str:
     return name
 
 
-def check_audio_file(path: str | Path, format: str | None = None) -> str:
+def check_audio_file(path: str | Path, format: str | None = None, sample_rate: int | None = None) -> str:
     """Return the format of a file, before time is spent on synthesis.
 
     Raises:
-        InputError: the file cannot be written, or its encoder is not installed.
+        InputError: the file cannot be written, its encoder is not installed, or it has no such sample rate.
     """
     name = audio_format(path, format)
     check_place(Path(path))
     check_encoder, _ = _WRITERS[name]
     check_encoder()
+    if sample_rate is not None:
+        Resampler(SAMPLE_RATE, sample_rate)
+        if name in ("opus", "ogg") and sample_rate in (22050, 44100):
+            raise InputError(f"Opus has no sample rate of {sample_rate} Hz. Choose 24000 or 48000.")
     return name
+
+
+def has_ffmpeg() -> bool:
+    """Return whether ffmpeg is installed, which writes chapters and covers of MP3."""
+    try:
+        _ffmpeg()
+    except InputError:
+        return False
+    return True
 
 
 def write_audio(
@@ -77,6 +100,9 @@ def write_audio(
     format: str | None = None,
     title: str = "",
     marks: Iterable[Mark] = (),
+    author: str = "",
+    cover: bytes = b"",
+    target_rate: int | None = None,
 ) -> None:
     """Write mono audio; the file appears whole or not at all.
 
@@ -86,16 +112,23 @@ def write_audio(
         sample_rate: in Hz.
         format: one of FORMATS; None: by the suffix.
         title: of the whole file.
-        marks: chapters, which M4B alone has.
+        marks: chapters, which M4B has, and MP3 if ffmpeg is installed.
+        author: of the whole file.
+        cover: JPEG or PNG, as chapters.
+        target_rate: sample rate of the file, in Hz; None: 8000 for G.711, else `sample_rate`.
 
     Raises:
         InputError: the format is unknown, its encoder is not installed, or the file cannot be written.
     """
-    _, write = _WRITERS[audio_format(path, format)]
+    name = audio_format(path, format)
+    _, write = _WRITERS[name]
     path = Path(path)
     check_place(path)
+    rate = target_rate or (TELEPHONE_RATE if name in ("ulaw", "alaw") else sample_rate)
+    scaled = [Mark(m.title, m.start * rate // sample_rate, m.end * rate // sample_rate) for m in marks]
+    audio = _Audio(resample(blocks, sample_rate, rate), rate, title, scaled, author, cover)
     with whole_file(path) as temporary:
-        write(temporary, _Audio(blocks, sample_rate, title, tuple(marks)))
+        write(temporary, audio)
 
 
 def begin_wav(stream: BinaryIO, sample_rate: int) -> Callable[[_Floats], None]:
@@ -109,9 +142,15 @@ def begin_wav(stream: BinaryIO, sample_rate: int) -> Callable[[_Floats], None]:
     return lambda block: write(_bytes(block))
 
 
-def chapter_metadata(title: str, sample_rate: int, marks: Sequence[Mark]) -> str:
-    """Return title and chapters in ffmpeg's format FFMETADATA1."""
+def chapter_metadata(title: str, sample_rate: int, marks: Sequence[Mark], author: str = "") -> str:
+    """Return title, author and chapters in ffmpeg's format FFMETADATA1."""
     lines = [";FFMETADATA1", f"title={_escaped(title)}"]
+    if author:
+        lines += [
+            f"artist={_escaped(author)}",
+            f"album_artist={_escaped(author)}",
+            f"album={_escaped(title)}",
+        ]
     for mark in marks:
         lines += ["[CHAPTER]", f"TIMEBASE=1/{sample_rate}", f"START={mark.start}", f"END={mark.end}"]
         lines.append(f"title={_escaped(mark.title)}")
@@ -124,6 +163,8 @@ class _Audio:
     sample_rate: int
     title: str
     marks: Sequence[Mark]
+    author: str
+    cover: bytes
 
 
 def _write_wav(path: Path, audio: _Audio) -> None:
@@ -149,25 +190,46 @@ def _write_sound(container: str, subtype: str, path: Path, audio: _Audio) -> Non
         with soundfile.SoundFile(path, "x", audio.sample_rate, 1, format=container, subtype=subtype) as file:
             if audio.title:
                 file.title = audio.title
+            if audio.author:
+                file.artist = audio.author
             for block in audio.blocks:
                 file.write(block)
     except soundfile.LibsndfileError as error:
         raise InputError(f"{path} cannot be written: {error}.") from error
 
 
-def _write_m4b(path: Path, audio: _Audio) -> None:
+def _write_mp3(path: Path, audio: _Audio) -> None:
+    if (audio.cover or len(audio.marks) > 1) and has_ffmpeg():
+        _write_ffmpeg(
+            ("-c:a", "libmp3lame", "-b:a", _MP3_BITRATE, "-id3v2_version", "3", "-f", "mp3"), path, audio
+        )
+    else:
+        _write_sound("MP3", "MPEG_LAYER_III", path, audio)
+
+
+def _write_g711(encode: Callable[[_Floats], bytes], path: Path, audio: _Audio) -> None:
+    with path.open("xb") as stream:
+        stream.writelines(map(encode, audio.blocks))
+
+
+def _write_ffmpeg(encoding: Sequence[str], path: Path, audio: _Audio) -> None:
     import subprocess  # here, so that `import kokoro_tvm.runtime` stays fast
     import tempfile
 
     with tempfile.TemporaryDirectory() as folder:
         chapters = Path(folder) / "chapters.txt"
-        chapters.write_text(chapter_metadata(audio.title, audio.sample_rate, audio.marks), encoding="utf-8")
+        chapters.write_text(
+            chapter_metadata(audio.title, audio.sample_rate, audio.marks, audio.author), encoding="utf-8"
+        )
         errors = Path(folder) / "errors.txt"
         command = [_ffmpeg(), "-nostdin", "-v", "error", "-y"]
         command += ["-f", "f32le", "-ar", str(audio.sample_rate), "-ac", "1", "-i", "pipe:0"]
-        command += ["-f", "ffmetadata", "-i", str(chapters), "-map", "0:a", "-map_metadata", "1"]
-        command += ["-c:a", "aac", "-b:a", _AAC_BITRATE]
-        command += ["-f", "ipod", "-movflags", "+faststart", str(path.absolute())]
+        command += ["-f", "ffmetadata", "-i", str(chapters)]
+        if audio.cover:
+            cover = Path(folder) / "cover"
+            cover.write_bytes(audio.cover)
+            command += ["-i", str(cover), "-map", "2:v", "-c:v", "copy", "-disposition:v", "attached_pic"]
+        command += ["-map", "0:a", "-map_metadata", "1", *encoding, str(path.absolute())]
         with errors.open("wb") as log:
             process = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=log, stdout=log)
             assert process.stdin is not None
@@ -224,11 +286,13 @@ def _escaped(text: str) -> str:
 _WRITERS: dict[str, tuple[Callable[[], object], Callable[[Path, _Audio], None]]] = {
     "wav": (lambda: None, _write_wav),
     "flac": (_soundfile, partial(_write_sound, "FLAC", "PCM_16")),
-    "mp3": (_soundfile, partial(_write_sound, "MP3", "MPEG_LAYER_III")),
+    "mp3": (_soundfile, _write_mp3),
     "opus": (_soundfile, partial(_write_sound, "OGG", "OPUS")),
     "ogg": (_soundfile, partial(_write_sound, "OGG", "OPUS")),
-    "m4b": (_ffmpeg, _write_m4b),
-    "m4a": (_ffmpeg, _write_m4b),
+    "m4b": (_ffmpeg, partial(_write_ffmpeg, _M4B)),
+    "m4a": (_ffmpeg, partial(_write_ffmpeg, _M4B)),
+    "ulaw": (lambda: Resampler(SAMPLE_RATE, TELEPHONE_RATE), partial(_write_g711, encode_ulaw)),
+    "alaw": (lambda: Resampler(SAMPLE_RATE, TELEPHONE_RATE), partial(_write_g711, encode_alaw)),
 }
 FORMATS = tuple(_WRITERS)
 """Names of formats, which are suffixes of files as well."""

@@ -17,6 +17,7 @@ from kokoro_tvm.runtime.speech.piece import Piece
 from kokoro_tvm.runtime.speech.plan import Plan
 from kokoro_tvm.runtime.speech.planning import PlannedPiece
 from kokoro_tvm.runtime.speech.rendering import Renderer, render
+from kokoro_tvm.runtime.speech.resampling import resample
 from kokoro_tvm.runtime.speech.wav import header, write_wav
 from kokoro_tvm.runtime.speech.words import TimedWord, timeline, words_of_piece
 from kokoro_tvm.runtime.stopping import CancelledError
@@ -49,6 +50,15 @@ class Speech:
     def seconds(self) -> float:
         """Length of the audio."""
         return self.audio.size / self.sample_rate
+
+    def resampled(self, sample_rate: int) -> Speech:
+        """Return this speech at another sample rate, in Hz.
+
+        Raises:
+            InputError: The rate is none of 8000, 16000, 22050, 24000, 44100 and 48000, or soxr is missing.
+        """
+        audio = np.concatenate([*resample([self.audio], self.sample_rate, sample_rate)])
+        return replace(self, audio=audio, sample_rate=sample_rate)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the audio to a float32 WAV file, whole or not at all.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -162,6 +162,7 @@ class Synthesizer:
         language: str | None = None,
         markup: bool = True,
         omit: Collection[str] = (),
+        lexicon: Mapping[str, str] | None = None,
     ) -> Speech:
         """Synthesize a text.
 
@@ -179,13 +180,16 @@ class Synthesizer:
                 voice.
             markup: False: brackets and tags are text.
             omit: kinds of text that are left out: citations, code, math, notes.
+            lexicon: words and their phonemes, or respellings such as "kuh-TAR", for this text alone.
 
         Raises:
             InputError: an argument or markup is invalid, or the text exceeds two million characters.
         """
         _check_length(text)
         return self._joined(
-            self.stream(text, voice, speed, seed, pauses, division, ssml, 0, language, (), markup, omit)
+            self.stream(
+                text, voice, speed, seed, pauses, division, ssml, 0, language, (), markup, omit, lexicon
+            )
         )
 
     def plan(
@@ -200,6 +204,7 @@ class Synthesizer:
         language: str | None = None,
         markup: bool = True,
         omit: Collection[str] = (),
+        lexicon: Mapping[str, str] | None = None,
     ) -> Plan:
         """Plan a speech: everything that is known before the decoder runs. `render` synthesizes it.
 
@@ -207,7 +212,7 @@ class Synthesizer:
         """
         _check_length(text)
         stream = self.stream(
-            text, voice, speed, seed, pauses, division, ssml, None, language, (), markup, omit
+            text, voice, speed, seed, pauses, division, ssml, None, language, (), markup, omit, lexicon
         )
         return replace(stream.plan, pieces=tuple(chunk.piece for chunk in stream))
 
@@ -225,6 +230,7 @@ class Synthesizer:
         unread: Collection[str] = (),
         markup: bool = True,
         omit: Collection[str] = (),
+        lexicon: Mapping[str, str] | None = None,
     ) -> Stream:
         """Synthesize piece by piece; the first chunk comes after the first clause.
 
@@ -244,6 +250,7 @@ class Synthesizer:
             unread: kinds of written forms whose rules are not applied, see `FrontEnd.leaving`.
             markup: False: brackets and tags are text.
             omit: kinds of text that are left out: citations, code, math, notes.
+            lexicon: words and their phonemes, or respellings such as "kuh-TAR", for this text alone.
 
         Raises:
             InputError: an argument is invalid; while chunks are computed, the text is.
@@ -257,6 +264,10 @@ class Synthesizer:
             )
         voice = self.voices.resolve(voice)
         front_end = self.front_end.with_unread_forms(unread) if unread else self.front_end
+        if lexicon:
+            from kokoro_tvm.runtime.text.frontend.user_lexicon import parse_lexicon
+
+            front_end = front_end.with_lexicon(parse_lexicon(lexicon, self.bundle.vocabulary))
         sentences = sentences_of_text(text, self._known(voice, language), front_end, ssml, markup, omit)
         style = Style(self._tables(voice), 1.0, pauses, division)
         return self._stream(sentences, voice, speed, seed, style, skip)

@@ -10,9 +10,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kokoro_tvm.common.constants import SAMPLE_RATE
+from kokoro_tvm.runtime.speech.resampling import Resampler, encode_alaw, encode_ulaw
 from kokoro_tvm.runtime.speech.wav import header
 
-__all__ = ["BITS_A_SECOND", "Encoder", "Floats", "PcmEncoder", "WavEncoder", "as_int16"]
+__all__ = [
+    "BITS_A_SECOND",
+    "AlawEncoder",
+    "Encoder",
+    "Floats",
+    "PcmEncoder",
+    "ResampledEncoder",
+    "UlawEncoder",
+    "WavEncoder",
+    "as_int16",
+]
 
 Floats = NDArray[np.float32]
 
@@ -21,7 +32,7 @@ BITS_A_SECOND = 64_000
 
 
 class Encoder(ABC):
-    """Encoder of mono audio at 24 kHz in one format, whose bytes leave as soon as the format allows.
+    """Encoder of mono audio in one format, whose bytes leave as soon as the format allows.
 
     Any division of the audio into calls of `write` gives the same bytes. An encoder is for one speech.
 
@@ -36,6 +47,10 @@ class Encoder(ABC):
     package: ClassVar[str | None] = None
     extra: ClassVar[str] = "serve"
     size: int | None = None
+
+    def __init__(self, sample_rate: int = SAMPLE_RATE) -> None:
+        """Create an encoder of audio at a sample rate."""
+        self.sample_rate = sample_rate
 
     @classmethod
     def problem(cls) -> Exception | None:
@@ -75,9 +90,9 @@ class WavEncoder(PcmEncoder):
 
     media_type = "audio/wav"
 
-    def __init__(self, samples: int | None = None) -> None:
+    def __init__(self, sample_rate: int = SAMPLE_RATE, samples: int | None = None) -> None:
         """Write a header for a number of samples. Raises InputError if a WAV file cannot hold them."""
-        self._header = header(samples, SAMPLE_RATE, "<i2")
+        self._header = header(samples, sample_rate, "<i2")
         self.size = None if samples is None else len(self._header) + 2 * samples
 
     def write(self, samples: Floats) -> bytes:
@@ -92,6 +107,48 @@ class WavEncoder(PcmEncoder):
         """Return the header once, then nothing."""
         header_bytes, self._header = self._header, b""
         return header_bytes
+
+
+class UlawEncoder(PcmEncoder):
+    """G.711 µ-law and nothing else."""
+
+    media_type = "audio/PCMU"
+    package = "soxr"
+
+    def write(self, samples: Floats) -> bytes:
+        """Encode samples."""
+        return encode_ulaw(samples)
+
+
+class AlawEncoder(PcmEncoder):
+    """G.711 A-law and nothing else."""
+
+    media_type = "audio/PCMA"
+    package = "soxr"
+
+    def write(self, samples: Floats) -> bytes:
+        """Encode samples."""
+        return encode_alaw(samples)
+
+
+class ResampledEncoder(Encoder):
+    """Encoder of audio that is converted to another sample rate first."""
+
+    def __init__(self, encoder: Encoder, sample_rate: int) -> None:
+        """Convert audio at 24 kHz for an encoder that was opened for `sample_rate`. Raises InputError."""
+        self._encoder, self._resampler = encoder, Resampler(SAMPLE_RATE, sample_rate)
+        self.media_type = encoder.media_type  # type: ignore[misc]
+
+    def write(self, samples: Floats) -> bytes:
+        """Encode samples."""
+        return self._encode(self._resampler.write(samples))
+
+    def close(self) -> bytes:
+        """Return the remaining bytes."""
+        return self._encode(self._resampler.close()) + self._encoder.close()
+
+    def _encode(self, samples: Floats) -> bytes:
+        return self._encoder.write(samples) if samples.size else b""
 
 
 def as_int16(samples: Floats) -> bytes:

@@ -22,20 +22,21 @@ class _FfmpegEncoder(Encoder):
     codec: ClassVar[str]
     options: ClassVar[dict[str, str]] = {}
 
-    def __init__(self) -> None:
+    def __init__(self, sample_rate: int = SAMPLE_RATE) -> None:
+        super().__init__(sample_rate)
         self._av = importlib.import_module("av")
         self._output = _Pipe()
         # Without bitexact, Ogg gets a random serial number, and equal speech different bytes.
         options = {"fflags": "+bitexact", **self.options}
         self._file = self._av.open(self._output, "w", format=self.container, options=options)
-        self._track = self._file.add_stream(self.codec, rate=SAMPLE_RATE, layout="mono")
+        self._track = self._file.add_stream(self.codec, rate=sample_rate, layout="mono")
         self._track.bit_rate = BITS_A_SECOND
 
     def write(self, samples: Floats) -> bytes:
         """Encode samples."""
         block = np.clip(samples, -1.0, 1.0, dtype=np.float32).reshape(1, -1)
         frame = self._av.AudioFrame.from_ndarray(block, format="flt", layout="mono")
-        frame.sample_rate = SAMPLE_RATE
+        frame.sample_rate = self.sample_rate
         self._file.mux(self._track.encode(frame))
         return self._output.take()
 

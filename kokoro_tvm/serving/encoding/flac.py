@@ -19,10 +19,10 @@ class FlacEncoder(Encoder):
     media_type = "audio/flac"
     package = "soundfile"
 
-    def __init__(self) -> None:
+    def __init__(self, sample_rate: int = SAMPLE_RATE) -> None:
         self._output = _Stream()
         soundfile = importlib.import_module("soundfile")
-        self._file = soundfile.SoundFile(self._output, "w", SAMPLE_RATE, 1, format="FLAC", subtype="PCM_16")
+        self._file = soundfile.SoundFile(self._output, "w", sample_rate, 1, format="FLAC", subtype="PCM_16")
 
     def write(self, samples: Floats) -> bytes:
         """Encode samples."""

@@ -21,10 +21,11 @@ class Mp3Encoder(Encoder):
     media_type = "audio/mpeg"
     package = "lameenc"
 
-    def __init__(self) -> None:
+    def __init__(self, sample_rate: int = SAMPLE_RATE) -> None:
         encoder = importlib.import_module("lameenc").Encoder()
         encoder.silence()
-        encoder.set_in_sample_rate(SAMPLE_RATE)
+        encoder.set_in_sample_rate(sample_rate)
+        encoder.set_out_sample_rate(sample_rate)
         encoder.set_channels(1)
         encoder.set_bit_rate(BITS_A_SECOND // 1000)
         encoder.set_quality(_QUALITY)

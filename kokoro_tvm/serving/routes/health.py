@@ -86,7 +86,7 @@ def _describe_type(schema: dict[str, Any]) -> str:
     if choices:
         return " or ".join(_describe_type(choice) for choice in choices if choice != {"type": "null"})
     if "enum" in schema:
-        return ", ".join(schema["enum"])
+        return ", ".join(map(str, schema["enum"]))
     if "maxLength" in schema:
         return f"string of up to {schema['maxLength']} characters"
     bounds = f", {schema['minimum']:g} to {schema['maximum']:g}" if "minimum" in schema else ""

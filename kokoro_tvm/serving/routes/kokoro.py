@@ -46,6 +46,7 @@ async def captioned(body: CaptionedRequest, request: Request, service: CurrentSe
         body.return_timestamps,
         body.stream,
         voices.resolve(body.voice) if body.allow_voice_tags else None,
+        sample_rate=body.sample_rate,
     )
     return await respond_with_speech(service, request, body, captions, body.headers)
 
@@ -58,7 +59,7 @@ async def captioned(body: CaptionedRequest, request: Request, service: CurrentSe
 )
 async def from_phonemes(body: PhonemesRequest, request: Request, service: CurrentService) -> SpeechResponse:
     job = service.speak_phonemes(body, request)
-    audio = partial(AudioBody, body.response_format, 1.0)
+    audio = partial(AudioBody, body.response_format, 1.0, sample_rate=body.sample_rate)
     return SpeechResponse(job, audio, body.headers, service.settings.write_timeout_s)
 
 

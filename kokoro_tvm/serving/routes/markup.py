@@ -66,7 +66,9 @@ async def convert_ssml(body: SsmlRequest, request: Request, service: CurrentServ
 )
 async def dialogue(body: DialogueRequest, request: Request, service: CurrentService) -> SpeechResponse:
     speech = body.to_speech(_write_script(body, service))
-    audio = partial(AudioBody, speech.response_format, speech.volume_multiplier)
+    audio = partial(
+        AudioBody, speech.response_format, speech.volume_multiplier, sample_rate=speech.sample_rate
+    )
     return await respond_with_speech(service, request, speech, audio, body.headers)
 
 

@@ -32,7 +32,7 @@ _ALIASES = ("kokoro", "tts-1", "tts-1-hd", "gpt-4o-mini-tts")
 )
 async def speech(body: SpeechRequest, request: Request, service: CurrentService) -> SpeechResponse:
     kind = EventBody if body.stream_format == "sse" else AudioBody
-    audio = partial(kind, body.response_format, body.volume_multiplier)
+    audio = partial(kind, body.response_format, body.volume_multiplier, sample_rate=body.sample_rate)
     return await respond_with_speech(service, request, body, audio, body.headers)
 
 

@@ -236,7 +236,9 @@ class _Session:
         if speech.job is None or speech.error is not None:
             return
         request = speech.request
-        body = await asyncio.to_thread(AudioBody, request.response_format, request.volume_multiplier, None)
+        body = await asyncio.to_thread(
+            AudioBody, request.response_format, request.volume_multiplier, None, request.sample_rate
+        )
         async with speech.job as job:
             await job.begin()
             async for chunk in job:

@@ -22,6 +22,20 @@ class ChartColors:
     ours: str
     peers: str
 
+    @property
+    def style(self) -> dict[str, str]:
+        """The colours of paper and ink as matplotlib's parameters."""
+        paper = ("figure.facecolor", "axes.facecolor", "savefig.facecolor")
+        ink = (
+            "text.color",
+            "axes.edgecolor",
+            "axes.labelcolor",
+            "axes.titlecolor",
+            "xtick.color",
+            "ytick.color",
+        )
+        return dict.fromkeys(paper, self.back) | dict.fromkeys(ink, self.ink)
+
 
 LIGHT = ChartColors("#ffffff", "#1c1d20", "#b3471d", "#a9adb6")
 DARK = ChartColors("#0d1117", "#e6e8ec", "#f09a6a", "#5d6470")
@@ -47,18 +61,9 @@ def draw_chart(path: Path, result: Result, colors: ChartColors = LIGHT) -> None:
     height = 1.6 + 0.32 * len(systems)
     width = max(6.0, 1.6 + 2.6 * len(result.texts))
     most = max((timing.rtf for system in systems for timing in system.texts), default=1.0)
-    painted = dict.fromkeys(
-        ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color"), colors.ink
-    )
-    with pyplot.rc_context(painted):
+    with pyplot.rc_context(colors.style):
         figure, axes = pyplot.subplots(
-            1,
-            len(result.texts),
-            sharex=True,
-            sharey=True,
-            squeeze=False,
-            figsize=(width, height),
-            facecolor=colors.back,
+            1, len(result.texts), sharex=True, sharey=True, squeeze=False, figsize=(width, height)
         )
         for panel, text in zip(axes[0], result.texts, strict=True):
             timings = [system.on(text.name) for system in systems]
@@ -71,7 +76,6 @@ def draw_chart(path: Path, result: Result, colors: ChartColors = LIGHT) -> None:
             panel.bar_label(bars, labels, padding=3, fontsize=8)
             panel.set_title(f"{text.name} ({sum(text.tokens)} tokens)", fontsize=9)
             panel.set_xlim(0, 1.2 * most)
-            panel.set_facecolor(colors.back)
             panel.tick_params(labelsize=8)
             panel.spines[["top", "right"]].set_visible(False)
         axes[0][0].invert_yaxis()

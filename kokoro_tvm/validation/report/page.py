@@ -233,7 +233,7 @@ def _convert_utterance(spoken: SpokenUtterance, speech: Mapping[str, Any], peak:
         text=spoken.text,
         phonemes=reference.phonemes,
         voice=f"{reference.voice}{speed}",
-        gain=_format_number(measured.get("gain_db")),
+        gain=_format_decibels(measured.get("gain_db")),
         facts={
             "seed": str(reference.seed),
             "length": f"{frames} frames, {frames / FRAMES_PER_SECOND:.2f} s",
@@ -314,13 +314,18 @@ def _format_gate(cell: Cell | Mapping[str, Any]) -> str:
     data = cell if isinstance(cell, Mapping) else cell.__dict__
     bound, _, metric = data["gate"].partition("_")
     where = f"{data['output']}: " if data["output"] else ""
-    unit = " dB" if metric.endswith("_db") else ""
+    number = _format_decibels if metric.endswith("_db") else _format_number
     name = metric.removesuffix("_db").replace("_", " ").replace("snr", "SNR")
-    value = f"{where}{name} {_format_number(data['value'])}{unit}"
+    value = f"{where}{name} {number(data['value'])}"
     if data["limit"] is None:
         return value
     word = {"min": "at least", "max": "at most"}[bound]
     return f"{value}, {word} {_format_number(data['limit'])}"
+
+
+def _format_decibels(value: float | str | None) -> str:
+    """Format a level with one decimal: `72.1 dB`."""
+    return f"{value:.1f} dB" if isinstance(value, float) else f"{_format_number(value)} dB"
 
 
 def _format_number(value: float | str | None) -> str:

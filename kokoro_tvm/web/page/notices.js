@@ -11,10 +11,10 @@ export function clearNotices() {
   box.hidden = true;
 }
 
-/** Show a notice unless it is shown already. @param {string} notice a sentence */
+/** Show a notice unless it is shown already; after `MOST`, only that there are more. @param {string} notice a sentence */
 export function addNotice(notice) {
   const isShown = [...list.children].some((item) => item.textContent === notice);
-  if (isShown || list.children.length === MOST) return;
-  list.append(element("li", {}, notice));
+  if (isShown || list.children.length > MOST) return;
+  list.append(element("li", {}, list.children.length === MOST ? "There are more notices." : notice));
   box.hidden = false;
 }

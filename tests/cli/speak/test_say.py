@@ -114,6 +114,7 @@ def test_say_defaults(
         "ssml": None,
         "markup": True,
         "language": None,
+        "omit": [],
         "skip": 0,
     }
     assert re.match(
@@ -205,6 +206,42 @@ def test_find_marks_of_chapters(requested: dict[str, Any], tmp_path: Path) -> No
         Mark("Part 2", 96000, 144000),
         Mark("Three", 144000, 192000),
     ]
+
+
+def test_say_writes_a_file_per_chapter(app: typer.Typer, requested: dict[str, Any], tmp_path: Path) -> None:
+    book, folder = tmp_path / "book.md", tmp_path / "audio"
+    book.write_text("# One\n\nFirst. Second.\n\n# Two: a/b\n\nThird.\n\n# Three\n\nLast.\n")
+    words = ["say", "-i", str(book), "-o", str(folder), "--split", "--chapters", "1-2", "--format", "flac"]
+    result = CliRunner().invoke(app, words, catch_exceptions=False)
+    assert result.exit_code == 0, result.stderr
+    assert sorted(path.name for path in folder.iterdir()) == ["1 One.flac", "2 Two a b.flac"]
+    first, second = (soundfile.read(path)[0] for path in sorted(folder.iterdir()))
+    assert (first.size, second.size) == (96000, 48000)
+    assert first[::48000].tolist() == [0, 1 / 8] and second[0] == 2 / 8
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["audio", "book.md"]
+
+
+def test_say_refuses_chapters_that_are_not_there(
+    app: typer.Typer, requested: dict[str, Any], tmp_path: Path
+) -> None:
+    book = tmp_path / "book.md"
+    book.write_text("# One\n\nFirst.\n\n# Two\n\nSecond.\n")
+    for numbers in ("3", "0", "2-1", "x"):
+        with pytest.raises(InputError, match=r"There are no chapters .* of these: 1 One, 2 Two"):
+            CliRunner().invoke(app, ["say", "-i", str(book), "--chapters", numbers], catch_exceptions=False)
+
+
+def test_say_resamples(app: typer.Typer, requested: dict[str, Any], tmp_path: Path) -> None:
+    for name, rate in (("a.wav", 48000), ("a.flac", 16000)):
+        words = ["say", "Hello. You.", "-o", str(tmp_path / name), "--sample-rate", str(rate)]
+        assert CliRunner().invoke(app, words, catch_exceptions=False).exit_code == 0
+        assert soundfile.info(tmp_path / name).samplerate == rate
+        assert abs(soundfile.info(tmp_path / name).frames - 4 * rate) <= 2
+    words = ["say", "Hello. You.", "-o", str(tmp_path / "a.ulaw")]
+    assert CliRunner().invoke(app, words, catch_exceptions=False).exit_code == 0
+    assert abs((tmp_path / "a.ulaw").stat().st_size - 4 * 8000) <= 2
+    with pytest.raises(InputError, match="sample rate 7 is not supported"):
+        CliRunner().invoke(app, [*words, "--sample-rate", "7"], catch_exceptions=False)
 
 
 def test_say_plays(

@@ -39,6 +39,7 @@ from kokoro_tvm.runtime.speech.planning import Style, plan_pieces
 from kokoro_tvm.runtime.speech.sentences import sentences_of_text
 from kokoro_tvm.runtime.text.frontend import front_end as front_end_module
 from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
+from kokoro_tvm.runtime.text.frontend.english import EnglishFrontEnd
 from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd
 from kokoro_tvm.runtime.text.frontend.letters import UnknownWordReader
 from kokoro_tvm.runtime.text.frontend.normalization import LANGUAGE_FILES, normalize
@@ -161,8 +162,9 @@ def test_expressions_match_python(read: Reader) -> None:
         assert matches == requested, (expression, text)
 
 
-def written(language: LanguageRules, texts: list[str], names: bool) -> list[Any]:
-    normal = [normalize(SourceText.of(text), language, names=names) for text in texts]
+def written(language: LanguageRules, texts: list[str], english: EnglishFrontEnd | None) -> list[Any]:
+    names, tag = english is not None, english.find_tags if english else None
+    normal = [normalize(SourceText.of(text), language, names=names, tag=tag) for text in texts]
     return [[n.source.text, list(n.source.starts), list(n.source.ends), list(n.notices)] for n in normal]
 
 
@@ -181,7 +183,9 @@ def test_written_forms_match_python(
     result = Reader(text_program, tmp_path / "front_end")(
         (f"normal:{hexadecimal(t)}" for t in texts), code, name
     )
-    assert result == written(LanguageRules(forms, code), texts, names=code in "ab")
+    data = FrontEndFile.open(read.file).english(code == "b")
+    english = EnglishFrontEnd(data, code == "b") if code in "ab" else None
+    assert result == written(LanguageRules(forms, code), texts, english)
 
 
 @pytest.mark.parametrize("part", LONG)
@@ -284,7 +288,8 @@ def planned(
                 target.append([words, rest, finished(piece)])
         except InputError as error:
             target.append({"error": str(error)})
-    return target, [message(str(entry.message)) for entry in caught]
+    shown = front_end_vectors.message if markup else message
+    return target, [shown(str(entry.message)) for entry in caught]
 
 
 def check_plans(
@@ -387,17 +392,29 @@ TEXTS = [
 ]
 
 
+MARKED = [
+    ("[pause:0.2s] Hello. [pause:1s] [rate:1.5]A new[rate:] [voice:bf_emma]colour[voice:].", "af_heart", 1.0),
+    (
+        "<speak>A <prosody rate='120%' pitch='+10%'>new day</prosody>, <s>I ate.</s><break/> A café.</speak>",
+        "bf_emma",
+        1.5,
+    ),
+]
+
+
 @pytest.mark.filterwarnings("ignore::kokoro_tvm.runtime.SpeechWarning")
-@pytest.mark.parametrize(("text", "voice", "speed"), TEXTS)
+@pytest.mark.parametrize(("text", "voice", "speed"), [*TEXTS, *MARKED])
 def test_pieces_of_speech_match_python(
     speaker: Speaker, talking: Path, front_end: FrontEnd, text: str, voice: str, speed: float
 ) -> None:
     """Compare audio bit for bit, and places of words."""
+    markup = (text, voice, speed) in MARKED
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", SpeechWarning)
-        speech = Synthesizer(talking, threads=2)(text, voice=voice, speed=speed, seed=7, markup=False)
+        speech = Synthesizer(talking, threads=2)(text, voice=voice, speed=speed, seed=7, markup=markup)
     write_wav(speaker.folder / "expected.wav", speech.audio, speech.sample_rate)
-    result = speaker(talking, text, "--voice", voice, "--speed", repr(speed), "--words", seed=7)
+    options = ["--words", *(["--markup"] if markup else [])]
+    result = speaker(talking, text, "--voice", voice, "--speed", repr(speed), *options, seed=7)
     assert result.status == 0, result.errors
     assert speech.plan is not None
     assert result.lines == "\n".join(format_words(speech.plan)).splitlines()
@@ -430,7 +447,7 @@ def test_say_text_matches_python(
         ((" \n",), "There is nothing to speak: the text is empty."),
         (("… 。",), "There is nothing to speak: '…' has no letter or digit."),
         ((b"a\xffb",), "The text is no UTF-8: byte 2 is no part of a character. Convert it to UTF-8 first."),
-        (("a", "--voice", "jf_alpha"), "libkokoro reads no Japanese text, and jf_alpha speaks Japanese."),
+        (("a", "--voice", "jf_alpha"), "libkokoro reads no Japanese text. Give phonemes, or a voice of"),
         (("a", "--noise", "x"), "a text is spoken in a voice, with a seed"),
         (("Supercalifragilistic" * 8,), "cannot be divided, because it has no place to divide it at"),
     ],

@@ -152,6 +152,20 @@ def test_epub_is_read() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('media-type="image/png"/>', 'media-type="image/png" properties="cover-image"/>'),
+        ("</metadata>", '<meta name="cover" content="p"/></metadata>'),
+    ],
+)
+def test_epub_has_author_and_cover(old: str, new: str) -> None:
+    package = PACKAGE.replace(old, new).replace("<metadata>", "<metadata><dc:creator>A. Writer</dc:creator>")
+    document = read("a.epub", book(**{"O/b.opf": package, "O/p.png": b"a picture"}))
+    assert (document.author, document.cover) == ("A. Writer", b"a picture")
+    assert read("a.epub", book()).cover == b""
+
+
 def test_epub_reads_pages_and_notes_others() -> None:
     """Pages have their own encodings; notes name the omitted files."""
     package = (

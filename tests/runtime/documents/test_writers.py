@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import stat
+import struct
 import subprocess
 import sys
+import zlib
 from fractions import Fraction
 from pathlib import Path
 
@@ -86,6 +88,41 @@ def test_write_audio_writes_chapters_to_m4b(tmp_path: Path) -> None:
     assert seconds == [Fraction(1, 2), 1]
 
 
+@pytest.mark.slow("needs ffmpeg, which imageio-ffmpeg brings")
+@pytest.mark.parametrize("name", ["a.m4b", "a.mp3"])
+def test_write_audio_writes_author_cover_and_chapters(tmp_path: Path, name: str) -> None:
+    import imageio_ffmpeg
+
+    marks = [Mark("One", 0, 12000), Mark("Two", 12000, 24000)]
+    cover = zlib.compress(b"\0" + b"\xff\0\0" * 8)  # of one row
+    png = b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+        for kind, body in (
+            (b"IHDR", struct.pack(">IIBBBBB", 8, 1, 8, 2, 0, 0, 0)),
+            (b"IDAT", cover),
+            (b"IEND", b""),
+        )
+    )
+    write_audio(tmp_path / name, BLOCKS, RATE, title="Book", marks=marks, author="A. Writer", cover=png)
+    command = [imageio_ffmpeg.get_ffmpeg_exe(), "-v", "error", "-i", str(tmp_path / name)]
+    metadata = subprocess.run([*command, "-f", "ffmetadata", "-"], capture_output=True, check=True).stdout
+    assert b"artist=A. Writer" in metadata and b"title=Book" in metadata
+    assert metadata.count(b"[CHAPTER]") == 2
+    image = subprocess.run(
+        [*command, "-map", "0:v", "-c", "copy", "-f", "image2pipe", "-"], capture_output=True, check=True
+    ).stdout
+    assert image == png
+
+
+@pytest.mark.parametrize("rate", [8000, 48000])
+def test_write_audio_converts_the_sample_rate(tmp_path: Path, rate: int) -> None:
+    write_audio(tmp_path / "a.flac", BLOCKS, RATE, target_rate=rate)
+    audio, written = soundfile.read(tmp_path / "a.flac", dtype="float32")
+    assert written == rate and abs(audio.size - rate) <= 2
+    spectrum = np.abs(np.fft.rfft(audio[: rate // 2]))
+    assert abs(spectrum.argmax() * 2 - 440) <= 2
+
+
 def test_write_audio_passes_on_the_message_of_ffmpeg(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program(tmp_path, "print('first'); print('no such codec'); sys.exit(3)")
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
@@ -111,6 +148,7 @@ def test_audio_format_prefers_the_argument_to_the_suffix(tmp_path: Path) -> None
     with pytest.raises(InputError, match="does not exist"):
         check_audio_file(tmp_path / "no" / "a.wav")
     assert chapter_metadata("a", 1, []) == ";FFMETADATA1\ntitle=a\n"
+    assert "\nartist=b\n" in chapter_metadata("a", 1, [], "b")
 
 
 def test_write_audio_leaves_no_partial_file(tmp_path: Path) -> None:

@@ -46,3 +46,12 @@ def test_voices_are_a_collection_of_names(fake_synthesizer: Synthesizer) -> None
 
 def test_errors_are_names_of_the_package() -> None:
     assert issubclass(kokoro_tvm.InputError, kokoro_tvm.KokoroTvmError)
+
+
+def test_speech_at_another_sample_rate(fake_synthesizer: Synthesizer) -> None:
+    speech = fake_synthesizer.from_phonemes("həlˈo")
+    other = speech.resampled(48000)
+    assert other.sample_rate == 48000
+    assert abs(other.seconds - speech.seconds) < 1e-3
+    with pytest.raises(kokoro_tvm.InputError, match="sample rate 11025 is not supported"):
+        speech.resampled(11025)

@@ -258,6 +258,14 @@ def test_synthesizer_refuses_a_list_of_texts(fake: tuple[Synthesizer, Any]) -> N
             call(["Hello.", "world."])
 
 
+def test_lexicon_of_a_text_overrides_words(fake_synthesizer: Synthesizer) -> None:
+    plan = fake_synthesizer.plan("A bad dog.", lexicon={"bad": "abc"})
+    words = [word for piece in plan.pieces for word in piece.words]
+    assert [word.phonemes for word in words if word.text == "bad"] == ["abc"]
+    with pytest.raises(InputError, match=r"The lexicon has a mistake at 'bad': .* one syllable in capitals"):
+        fake_synthesizer.plan("A bad dog.", lexicon={"bad": "ba-da"})
+
+
 def test_astream_yields_the_chunks_of_a_stream(fake_synthesizer: Synthesizer) -> None:
     text = "A bad dog. " * 9
 

@@ -80,8 +80,8 @@ def test_page_escapes_text(page: Path) -> None:
 
 def test_page_has_value_and_status_of_every_gate(page: Path) -> None:
     text = re.sub(r"\s+", " ", Elements(page).text)
-    assert "audio: gain 3 dB, at least 10 failed" in text
-    assert "audio: gain 3 dB measured, no limit" in text
+    assert "audio: gain 3.0 dB, at least 10 failed" in text
+    assert "audio: gain 3.0 dB measured, no limit" in text
     assert "audio: SNR 112.5 dB, at least 90 passed" in text
     assert "decoder-64: one: min_gain_db" in text
     assert "On 2 of 3 utterances" in text

@@ -119,6 +119,12 @@ static string read_pieces(const form *f, string written, int expression, string 
   return BUILT(out);
 }
 
+/* Return figures among letters: up to 99 as a number, else one by one. */
+static string spelled_figures(const form *f, string figures) {
+  int number = figures.size < 3 && (figures.size == 1 || *figures.at != '0');
+  return number ? in_words(f->w, f->l, figures, "cardinal", NONE) : in_figures(f->w, f->l, figures);
+}
+
 static string spelled_out(const form *f, string written) {
   builder out = {0};
   string text = nfkc(f->w, written);
@@ -127,7 +133,7 @@ static string spelled_out(const form *f, string written) {
     if (end == i) ++end;
     string piece = slice(text, i, end);
     if (i) put_char(f->w, &out, ' ');
-    put(f->w, &out, all_decimal(piece) ? in_words(f->w, f->l, piece, "cardinal", NONE) : upper(f->w, piece));
+    put(f->w, &out, all_decimal(piece) ? spelled_figures(f, piece) : upper(f->w, piece));
   }
   return BUILT(out);
 }

@@ -5,11 +5,12 @@ from __future__ import annotations
 import codecs
 import importlib
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from kokoro_tvm.common.errors import InputError
+from kokoro_tvm.common.words import truncate
 from kokoro_tvm.runtime.speech.plan import Plan
 
 __all__ = ["Chapter", "Document", "Slot", "decode_text", "import_parser", "omission"]
@@ -54,6 +55,8 @@ class Document:
         slots: subtitles; if there are any, they are spoken instead of the chapters.
         notes: sentences that say what was left out.
         plan: of a plan's file; it is spoken instead of the chapters.
+        author: "" if the file names none.
+        cover: JPEG or PNG; empty if the file has none.
     """
 
     title: str
@@ -61,6 +64,36 @@ class Document:
     slots: tuple[Slot, ...] = ()
     notes: tuple[str, ...] = ()
     plan: Plan | None = None
+    author: str = ""
+    cover: bytes = b""
+
+    def with_chapters(self, numbers: str) -> Document:
+        """Return the document with some of its chapters.
+
+        Args:
+            numbers: From 1, such as "2-5,7".
+
+        Raises:
+            InputError: There is no such chapter, or the document is a plan or subtitles.
+        """
+        if self.plan is not None or self.slots:
+            raise InputError("A plan and subtitles have no chapters. Leave out --chapters.")
+        chosen: dict[int, None] = {}
+        for part in numbers.split(","):
+            first, dash, last = part.strip().partition("-")
+            ends = (first, last if dash else first)
+            if not all(end.isdecimal() for end in ends) or not (
+                1 <= int(ends[0]) <= int(ends[1]) <= len(self.chapters)
+            ):
+                listed = ", ".join(
+                    f"{n} {chapter.title}".strip() for n, chapter in enumerate(self.chapters, 1)
+                )
+                raise InputError(
+                    f"There are no chapters {truncate(repr(numbers))}. Write numbers such as 2-5,7 of these: "
+                    f"{truncate(listed, 400)}."
+                )
+            chosen |= dict.fromkeys(range(int(ends[0]), int(ends[1]) + 1))
+        return replace(self, chapters=tuple(self.chapters[number - 1] for number in chosen))
 
     @property
     def text(self) -> str:

@@ -18,6 +18,7 @@ _PAGE_TYPES = frozenset(
     {"application/xhtml+xml", "text/html", "application/xml", "text/xml"}
     | {"text/x-oeb1-document", "application/x-dtbook+xml"}
 )
+_IMAGE_TYPES = frozenset({"image/jpeg", "image/png"})
 
 
 def read(data: bytes, path: Path) -> Document:
@@ -32,9 +33,6 @@ def read(data: bytes, path: Path) -> Document:
         opf = next((node.get("full-path", "") for node in container.iter() if _tag(node) == "rootfile"), "")
         package = archive.read_xml(opf)
         items = {node.get("id"): node for node in package.iter() if _tag(node) == "item"}
-        titles = (
-            " ".join("".join(node.itertext()).split()) for node in package.iter() if _tag(node) == "title"
-        )
         chapters: list[Chapter] = []
         notes = []
         note_marks = 0
@@ -63,8 +61,29 @@ def read(data: bytes, path: Path) -> Document:
                 ]
                 note_marks += page.note_marks
         notes += filter(None, [omission(note_marks, "mark", "of notes")])
-        title = next(titles, "") or path.stem
-        return Document(title, tuple(chapters) or (Chapter("", ""),), notes=tuple(notes))
+        title, author = _read_text(package, "title") or path.stem, _read_text(package, "creator")
+        content = tuple(chapters) or (Chapter("", ""),)
+        cover = _read_cover(package, opf, archive)
+        return Document(title, content, notes=tuple(notes), author=author, cover=cover)
+
+
+def _read_text(package: Element, tag: str) -> str:
+    """Return the text of the first element of a name; "" if there is none."""
+    texts = (" ".join("".join(node.itertext()).split()) for node in package.iter() if _tag(node) == tag)
+    return next(texts, "")
+
+
+def _read_cover(package: Element, opf: str, archive: BoundedZip) -> bytes:
+    """Return the image of the cover as EPUB 3 or EPUB 2 names it; empty if it is no JPEG or PNG."""
+    ids = {
+        node.get("content") for node in package.iter() if _tag(node) == "meta" and node.get("name") == "cover"
+    }
+    for item in (node for node in package.iter() if _tag(node) == "item"):
+        is_cover = "cover-image" in (item.get("properties") or "").split() or item.get("id") in ids
+        name = posixpath.normpath(posixpath.join(posixpath.dirname(opf), unquote(item.get("href") or "")))
+        if is_cover and item.get("media-type") in _IMAGE_TYPES and name in archive.names:
+            return archive.read(name)
+    return b""
 
 
 def _refuse_encrypted(archive: BoundedZip, path: Path) -> None:

@@ -112,6 +112,12 @@ class FrontEnd:
         other.unread = frozenset(forms)
         return other
 
+    def with_lexicon(self, lexicon: UserLexicon) -> FrontEnd:
+        """Return a copy of this front end with further words, which override the user's."""
+        other = copy.copy(self)  # shares the data of the bundle
+        other.lexicon = UserLexicon(self.lexicon.entries | lexicon.entries)
+        return other
+
     def read(self, source: SourceText, code: str) -> FrontEndResult:
         """Phonemize a text with its links.
 

@@ -1,4 +1,4 @@
-"""A user's lexicon: a YAML file of `word: phonemes`, whose words become links of every text."""
+"""A user's lexicon: words with phonemes or respellings, which become links of every text."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from pathlib import Path
 from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.common.words import shorten
 from kokoro_tvm.runtime.text.frontend.alphabet import restress
+from kokoro_tvm.runtime.text.frontend.respelling import is_respelling, phonemize_respelling
 from kokoro_tvm.runtime.text.frontend.source import Link, SourceText
 from kokoro_tvm.runtime.text.frontend.tokens import is_word_character
 from kokoro_tvm.runtime.text.markup.values import check_symbols
 
-__all__ = ["UserLexicon", "read_lexicon"]
+__all__ = ["UserLexicon", "parse_lexicon", "read_lexicon"]
 
 _APOSTROPHES = str.maketrans({"’": "'", "‘": "'"})
 _MAX_CHARACTERS = 200  # of a word, and of its phonemes
@@ -90,8 +91,36 @@ def _find_overlap(link: Link, others: Sequence[Link]) -> Link | None:
     return others[place] if place < len(others) and others[place].start < link.end else None
 
 
+def parse_lexicon(entries: Mapping[str, str], symbols: Collection[str]) -> UserLexicon:
+    """Create a lexicon from words and their phonemes, or respellings such as kuh-TAR.
+
+    Args:
+        entries: By word, or by several words.
+        symbols: The phonemes that the model knows.
+
+    Raises:
+        InputError: A word is empty, or its phonemes are unknown.
+    """
+    parsed = {}
+    for word, phonemes in entries.items():
+        try:
+            parsed[" ".join(word.split())] = _parse_entry(word, phonemes, symbols)
+        except InputError as error:
+            raise InputError(f"The lexicon has a mistake at {shorten(word)!r}: {error}") from error
+    return UserLexicon(parsed)
+
+
+def _parse_entry(word: str, phonemes: str, symbols: Collection[str]) -> str:
+    """Return the phonemes of an entry. Raises InputError."""
+    if not word.strip() or not phonemes.strip():
+        raise InputError("this is empty; a line is `word: phonemes`, with marks such as # in quotes")
+    if (length := max(len(word), len(phonemes))) > _MAX_CHARACTERS:
+        raise InputError(f"this has {length} characters; {_MAX_CHARACTERS} are the most")
+    return check_symbols(phonemize_respelling(phonemes) if is_respelling(phonemes) else phonemes, symbols)
+
+
 def read_lexicon(path: str | Path, symbols: Collection[str]) -> UserLexicon:
-    """Read a file of lines `word: phonemes`.
+    """Read a file of lines `word: phonemes`, or `word: respelling` (kuh-TAR).
 
     Args:
         path: YAML file.
@@ -110,14 +139,10 @@ def read_lexicon(path: str | Path, symbols: Collection[str]) -> UserLexicon:
     tree = parse_yaml(read_text(Path(path), InputError), strings=True, max_depth=1)
     for word, node in tree.entries.items():
         spelling, phonemes = " ".join(word.split()), str(node.value)
-        if not spelling or not phonemes.strip():
-            raise node.span.error("this is empty; a line is `word: phonemes`, with marks such as # in quotes")
-        if (length := max(len(word), len(phonemes))) > _MAX_CHARACTERS:
-            raise node.span.error(f"this has {length} characters; {_MAX_CHARACTERS} are the most")
         if spelling in entries:
             raise node.key.error(f"the word `{shorten(spelling)}` stands here twice; remove one of them")
         try:
-            entries[spelling] = check_symbols(phonemes, symbols)
+            entries[spelling] = _parse_entry(word, phonemes, symbols)
         except InputError as error:
             raise node.span.error(str(error)) from error
     return UserLexicon(entries)

@@ -89,7 +89,7 @@ class _FormGroups:
             return self._language.figures(written)
         if verb == "spelled":
             return " ".join(
-                self._language.spell(piece) if piece.isdecimal() else piece.upper()
+                self._spell_figures(piece) if piece.isdecimal() else piece.upper()
                 for piece in re.findall("[0-9]+|[^0-9]", unicodedata.normalize("NFKC", written))
             )
         if verb in ("pieces", "parted"):
@@ -103,6 +103,11 @@ class _FormGroups:
             return written
         name = "cardinal" if verb in ("roman", "hundredths", "raised", "whole") else verb
         return self._language.spell(self._quantity(group, verb), name, self._gender(by))
+
+    def _spell_figures(self, figures: str) -> str:
+        """Return figures among letters: up to 99 as a number, else one by one."""
+        is_number = len(figures) < 3 and (figures == "0" or figures[0] != "0")
+        return self._language.spell(figures) if is_number else self._language.figures(figures)
 
     def _quantity(self, group: str, verb: str = "") -> str:
         """Return the number that a part stands for, as digits with a point."""
