@@ -19,8 +19,10 @@ CREATED = {
     "language": None,
     "sample_rate": None,
     "volume_multiplier": 1.0,
+    "sample_rate": None,
     "seed": 0,
     "markup": True,
+    "omit": [],
     "words": True,
 }
 
