@@ -18,6 +18,7 @@ CREATED = {
     "speed": 1.0,
     "language": None,
     "sample_rate": None,
+    "omit": [],
     "volume_multiplier": 1.0,
     "seed": 0,
     "markup": True,
