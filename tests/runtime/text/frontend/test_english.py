@@ -162,7 +162,9 @@ def test_english_is_thread_safe(file: FrontEndFile) -> None:
 def test_front_end_notes_guesses_and_losses(file: FrontEndFile, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kokoro_tvm.runtime.text.frontend.letters.EspeakEnglish", _missing)
     text = "Qwxyzzyish 中文 costs $5, * Qwxyzzyish."
-    guessed, lost = FrontEnd(file).read(SourceText.of(text), "a").notices
+    notices = FrontEnd(file).read(SourceText.of(text), "a").notices
+    assert [getattr(notice, "words", None) for notice in notices] == [("Qwxyzzyish",), ("中文",)]
+    guessed, lost = notices
     assert "does not have them: Qwxyzzyish. Install espeak-ng" in guessed
     assert lost == "Left out, because American English has no phonemes for it: 中文 (Chinese script)"
 
