@@ -44,7 +44,7 @@ from kokoro_tvm.runtime.text.frontend.tokenizer import Tokenizer
 PATTERNS = Path(__file__).with_suffix(".yaml")
 
 _BUCKETS = 2048
-_STATES, _NAMES, _VERB = 0.2, 1.0, 0.5  # scales of the features
+_STATES, _NAMES, _VERB = 0.3, 1.0, 0.5  # scales of the features
 _SHARED_DECAY, _DECAY = 1e-3, 0.3  # the second is divided by a word's sentences
 _PATTERN_WEIGHT = 0.6  # of a sentence from a pattern; one of Wikipedia has 1
 _BALANCE = 0.3  # 0: sentences of all readings weigh alike; 1: all readings do
@@ -154,7 +154,7 @@ def _named(sentence: Sentence) -> NDArray[np.float32]:
 
 
 def _minimize(loss: Callable[[], torch.Tensor], parameters: Sequence[torch.Tensor]) -> None:
-    optimizer = torch.optim.LBFGS(parameters, max_iter=60, line_search_fn="strong_wolfe")
+    optimizer = torch.optim.LBFGS(parameters, max_iter=40, line_search_fn="strong_wolfe")
 
     def closure() -> float:
         optimizer.zero_grad()

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from front_end_data import shipped
-from homographs import Sentence, learn, right
+from homographs import Sentence, learn, patterns, right
 
 from kokoro_tvm.model.front_end import homograph_file
 from kokoro_tvm.model.front_end.homograph_file import homograph_arrays, read_homographs
@@ -43,6 +43,28 @@ def test_homograph_model_reads_other_sentences() -> None:
     assert right(model, [*results, *others]) == len(results) + 4
     # No sentence has the verb: features of other verbs decide.
     assert right(model, [sentence("moped", "vrb", "to", "now")]) == 1
+
+
+def test_patterns_draw_sentences_for_every_reading() -> None:
+    content = {
+        "frames": {"nou": ["{The|A} _ was good."], "vrb": ["_ {it|them}!"]},
+        "words": {"bass": {"bass": ["He plays {the|a} _."], "bass_corp": ["_ {swim|eat}."]}},
+    }
+    order = {
+        "bass": ["bass", "bass_corp"],
+        "use": ["use_nou", "use_vrb"],
+        "affect": ["affect", "affect_nou-psy"],  # neither patterns nor a name that says where it is a verb
+    }
+    assert sorted(patterns(content, order)) == [
+        ("bass", "bass", "He plays a _bass_."),
+        ("bass", "bass", "He plays the _bass_."),
+        ("bass", "bass_corp", "_bass_ eat."),
+        ("bass", "bass_corp", "_bass_ swim."),
+        ("use", "use_nou", "A _use_ was good."),
+        ("use", "use_nou", "The _use_ was good."),
+        ("use", "use_vrb", "_use_ it!"),
+        ("use", "use_vrb", "_use_ them!"),
+    ]
 
 
 def test_homograph_arrays_need_their_tagger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -112,6 +112,20 @@ def check_places(utterance: Utterance, text: str) -> None:
 
 
 @ASIAN
+@pytest.mark.parametrize(
+    ("text", "phonemes"),
+    [
+        ("塞尔维亚在欧洲。", "sai↘"),
+        ("他每天上贴吧。", "pa→"),
+        ("他住在葛底斯堡。", "kɤ↓"),
+        ("银行行长走了。", "xa↗ŋꭧa↓ŋ"),
+    ],
+)
+def test_chinese_polyphones_are_read_by_their_sentence(text: str, phonemes: str) -> None:
+    assert phonemes in read(text, "z")
+
+
+@ASIAN
 def test_japanese_and_chinese_have_words_without_spaces() -> None:
     assert words("駅はどこですか？", "j") == ["駅", "は", "どこ", "です", "か", "？"]
     assert words("2024年1月12日にｶﾞｽ代を払った。", "j") == [

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { FIRST_SEED = 8, LONG_WORD = 100, SHAPE_RUN = 4, LANES = 4, WORDS = 4, HASHES = 4 };
+enum { FIRST_SEED = 8, LONG_WORD = 100, SHAPE_RUN = 4, LANES = 8, WORDS = 4, HASHES = 4 };
 enum { NORM, FIRST_LETTER, LAST_THREE, SHAPE, SPACE_AFTER, IS_SPACE };
 static const float EPSILON = 1e-8f;
 
@@ -77,35 +77,35 @@ tagger open_tagger(scope *s, const tensors *file) {
   return result;
 }
 
-typedef float lanes __attribute__((vector_size(16)));
+/* Eight floats at any address: one register of AVX, two of SSE2, NEON and WebAssembly. */
+typedef float lanes __attribute__((vector_size(LANES * sizeof(float)), aligned(sizeof(float)), may_alias));
+#define LOAD(from) (*(const lanes *)(from))
+#define INLINE static inline __attribute__((always_inline))
 
-static lanes load(const float *from) {
-  lanes loaded;
-  memcpy(&loaded, from, sizeof loaded);
-  return loaded;
+INLINE float sum_of(const lanes *all) {
+  const float *of = (const float *)all;
+  return ((of[0] + of[1]) + (of[2] + of[3])) + ((of[4] + of[5]) + (of[6] + of[7]));
 }
 
-static float sum_of(lanes element) { return (element[0] + element[1]) + (element[2] + element[3]); }
-
 /* Add dot products of one row with the inputs of four words at distance `step`: the row is loaded once. */
-static void dots(const float *row, const float *inputs, size_t step, size_t count, float sums[WORDS]) {
+INLINE void dots(const float *row, const float *inputs, size_t step, size_t count, float sums[WORDS]) {
   const float *more[WORDS] = {inputs, inputs + step, inputs + 2 * step, inputs + 3 * step};
   lanes a = {0}, b = {0}, c = {0}, d = {0}; /* not an array, which would be kept in memory */
   size_t i = 0;
   for (; i + LANES <= count; i += LANES) {
-    lanes weights = load(row + i);
-    a += weights * load(more[0] + i);
-    b += weights * load(more[1] + i);
-    c += weights * load(more[2] + i);
-    d += weights * load(more[3] + i);
+    lanes weights = LOAD(row + i);
+    a += weights * LOAD(more[0] + i);
+    b += weights * LOAD(more[1] + i);
+    c += weights * LOAD(more[2] + i);
+    d += weights * LOAD(more[3] + i);
   }
-  sums[0] = sum_of(a), sums[1] = sum_of(b), sums[2] = sum_of(c), sums[3] = sum_of(d);
+  sums[0] = sum_of(&a), sums[1] = sum_of(&b), sums[2] = sum_of(&c), sums[3] = sum_of(&d);
   for (; i < count; ++i)
     for (size_t word = 0; word < WORDS; ++word) sums[word] += row[i] * more[word][i];
 }
 
 /* Add maxout and layer normalization of several words, whose inputs have the distance `step`, to their outputs. */
-static void add_layer(const layer *l, const float *inputs, size_t step, float *out) {
+INLINE void add_layer_inline(const layer *l, const float *inputs, size_t step, float *out) {
   float best[WORDS][TAGGER_WIDEST];
   for (size_t o = 0; o < l->outputs; ++o)
     for (size_t p = 0; p < l->pieces; ++p) {
@@ -125,6 +125,24 @@ static void add_layer(const layer *l, const float *inputs, size_t step, float *o
     float spread = sqrtf(variance / (float)l->outputs + EPSILON);
     for (size_t o = 0; o < l->outputs; ++o) out[word * l->outputs + o] += values[o] * (l->scale[o] / spread) + l->shift[o];
   }
+}
+
+#if defined(__x86_64__) && !defined(_WIN32) /* gcc for Windows does not align AVX registers on the stack */
+#define HAS_AVX2() (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+__attribute__((target("avx2,fma"))) static void add_layer_avx2(const layer *l, const float *inputs, size_t step,
+                                                               float *out) {
+  add_layer_inline(l, inputs, step, out);
+}
+#else
+#define HAS_AVX2() 0
+#define add_layer_avx2 add_layer_inline
+#endif
+
+static void add_layer(const layer *l, const float *inputs, size_t step, float *out) {
+  if (HAS_AVX2())
+    add_layer_avx2(l, inputs, step, out);
+  else
+    add_layer_inline(l, inputs, step, out);
 }
 
 static uint64_t finish(uint64_t state) {
