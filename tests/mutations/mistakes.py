@@ -152,8 +152,8 @@ MISTAKES = (
         (
             Edit(
                 "runtime/speech/planning.py",
-                "for word in words), style=row, noise=number)",
-                "for word in words), style=row, noise=0)",
+                "replace(piece, noise=number)",
+                "replace(piece, noise=0)",
             ),
         ),
         None,
