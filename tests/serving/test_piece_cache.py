@@ -39,6 +39,8 @@ OTHER = {
     ("Word", "pitch"): 1.5, ("Piece", "style"): 5, ("Piece", "noise"): 1, ("Piece", "lead"): 7,
     ("Piece", "tail"): 7, ("Piece", "keep"): (3, 4), ("Piece", "pause"): 5, ("Piece", "pitch"): (1.0, 2.0),
     ("Piece", "words"): (Word("a", 0, 1, "a", durations=(1,)),), ("Plan", "seed"): 1,
+    ("Piece", "before"): (Word("a", 0, 1, "a", " ", (9, 1)),),
+    ("Piece", "after"): (Word("a", 0, 1, "a", durations=(9,)),),
     ("Plan", "sample_rate"): 8000, ("Plan", "samples_per_frame"): 20, ("Plan", "mute"): False,
     ("Word", "text"): "other", ("Word", "start"): 0, ("Word", "end"): 99, ("Word", "rate"): 2.0,
     ("Word", "joined"): True, ("Piece", "voice"): "am_adam", ("Plan", "voice"): "am_adam",

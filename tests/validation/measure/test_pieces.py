@@ -13,8 +13,8 @@ from toy_bundle import FakeRunner, write_bundle
 from kokoro_tvm import Synthesizer
 from kokoro_tvm.runtime import read_bundle
 from kokoro_tvm.runtime.bundle.voices import Voices
+from kokoro_tvm.runtime.session.noise import seed_words
 from kokoro_tvm.runtime.speech import joins, planning, rendering
-from kokoro_tvm.runtime.speech.piece import Piece
 from kokoro_tvm.validation.measure.pieces import JudgedText, choose_texts, judge_text
 
 PIECES = ("həlo pəɹl.", "həl.", "həlo pəɹl.")
@@ -53,7 +53,7 @@ class TestJudgeText:
     def test_noise_of_the_first_piece_fails(
         self, statuses: Statuses, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(planning, "Piece", lambda words, style, noise: Piece(words, style, noise=0))
+        monkeypatch.setattr(rendering, "seed_words", lambda seed, number: seed_words(seed, 0))
         assert statuses() == PASSED | {"max_samples_off": "failed"}
 
     @pytest.mark.parametrize("factor", [0.9, 1.1])
@@ -67,8 +67,8 @@ class TestJudgeText:
     def test_other_style_row_fails(self, statuses: Statuses, monkeypatch: pytest.MonkeyPatch) -> None:
         original = planning._plan_part
 
-        def predict(model: Any, part: Any, style: Any, number: int) -> Any:
-            return original(model, part, replace(style, table=lambda voice: style.table(voice)[1:]), number)
+        def predict(model: Any, part: Any, style: Any) -> Any:
+            return original(model, part, replace(style, table=lambda voice: style.table(voice)[1:]))
 
         monkeypatch.setattr(planning, "_plan_part", predict)
         assert "failed" in statuses().values()
