@@ -33,6 +33,8 @@ string read_word(work *w, lexicon *l, string word, string tag, context after, st
 string read_entry(work *w, lexicon *l, string word, string tag, context after, stress expected);
 /* Return whether a word in capitals may be an initialism. */
 int is_initialism(work *w, lexicon *l, string word);
+/* Append the sound of the ending -s. */
+string plural(work *w, const lexicon *l, string phonemes);
 /* Return the names of a word's letters, the last one stressed; NONE if a letter has no name. */
 string spell(work *w, lexicon *l, string word);
 /* Return the stress of a word from its capitals. */
