@@ -62,9 +62,7 @@ def test_bundle_is_shared_by_threads(run: Callable[..., str], compiled: Callable
 
 def test_text_in_portions_speaks_equally(run: Callable[..., str], talking: Path) -> None:
     """Portions end within characters and brackets."""
-    text = (
-        "[pause:0.2s] A café… [pause:1s] [rate:1.5]I ate 😀[rate:] [voice:bf_emma]a “cab”[voice:]. No."
-    )
+    text = "[pause:0.2s] A café… [pause:1s] [rate:1.5]I ate 😀[rate:] [voice:bf_emma]a “cab”[voice:]. No."
     assert run("portions", talking, text, "af_heart") == "equal\n"
 
 
