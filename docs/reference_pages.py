@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from textwrap import dedent
@@ -26,6 +27,8 @@ CASES = DOCS.parent / "tests" / "runtime" / "text" / "frontend" / "cases"
 ENGLISH = CASES.with_name("written_forms.yaml")
 BINDINGS = DOCS.parent / "tests" / "native" / "libkokoro" / "bindings"
 OF_A_CATEGORY = 4
+AS_IN_SPEECH = "As in `/v1/audio/speech`."
+MANY = 3  # commands that have an option, which is then shown once
 
 
 def commands(command: Any, path: str = "kokoro-tvm") -> Iterator[tuple[str, Any]]:
@@ -37,14 +40,21 @@ def commands(command: Any, path: str = "kokoro-tvm") -> Iterator[tuple[str, Any]
         yield from commands(inner, f"{path} {name}")
 
 
-def command_table(command: Any) -> str:
-    """Arguments and options of a command; empty where it has none of its own."""
-    rows = [
-        (_name(parameter), _default(parameter), parameter.help or "")
-        for parameter in command.params
-        if "--help" not in parameter.opts
-    ]
-    return _table(("argument, option", "default", "meaning"), rows) if rows else ""
+def command_tables() -> dict[str, str]:
+    """Arguments and options of every command by its name, and under `shared` those that many have."""
+    rows = {
+        name: [
+            (_name(parameter), _default(parameter), parameter.help or "")
+            for parameter in command.params
+            if "--help" not in parameter.opts
+        ]
+        for name, command in commands(typer.main.get_command(build_app()))
+    }
+    counts = Counter(row for own in rows.values() for row in own)
+    shared = [row for row, count in counts.items() if count >= MANY]
+    own = {name: [row for row in listed if row not in shared] for name, listed in rows.items()}
+    headings = ("argument, option", "default", "meaning")
+    return {name: _table(headings, listed) for name, listed in {**own, "shared": shared}.items() if listed}
 
 
 def field_table(record: str, sources: bool = False) -> str:
@@ -55,7 +65,7 @@ def field_table(record: str, sources: bool = False) -> str:
 
 
 def request_table(record: type[BaseModel], base: type[BaseModel] | None = None) -> str:
-    """Table of a request's fields, without those of its base."""
+    """Table of a request's fields, without those of its base; fields as in another route share a row."""
     requests.LIMITS.set(Settings())
     schema = record.model_json_schema()
     schema = schema.get("anyOf", [schema])[0]
@@ -64,6 +74,9 @@ def request_table(record: type[BaseModel], base: type[BaseModel] | None = None) 
         for name, field in schema["properties"].items()
         if base is None or name not in base.model_fields
     ]
+    same = [row[0] for row in rows if row[3] == AS_IN_SPEECH]
+    rows = [row for row in rows if row[3] != AS_IN_SPEECH]
+    rows += [(", ".join(same), "", "", AS_IN_SPEECH)] if same else []
     return _table(("field", "value", "default", "meaning"), rows)
 
 
@@ -157,9 +170,7 @@ def generated() -> dict[tuple[str, str], str]:
         found["serving.md", record.__name__] = request_table(record)
     for program, language in (("say.rs", "rust"), ("Say.java", "java"), ("Say.cs", "csharp")):
         found["c.md", program] = shown(program, language)
-    for name, command in commands(typer.main.get_command(build_app())):
-        if table := command_table(command):
-            found["commands.md", name] = table
+    found |= {("commands.md", name): table for name, table in command_tables().items()}
     return found
 
 

@@ -6,7 +6,7 @@ reads what `doit` left in artifacts/: the reports, the build's records, the refe
 the word `bench` it writes only the tables and the chart of what `kokoro-tvm bench` left there, with `lab`
 only those of what `kokoro-tvm validate lengths` and `tails` left in artifacts/lab/, with
 `load` only the table in docs/lab/serving.md of what `python -m kokoro_tvm.tools.bench.load` left, with `web`
-that in docs/web.md of what `python -m kokoro_tvm.tools.bench.web` left, and with `e2e` the
+that in docs/lab/web.md of what `python -m kokoro_tvm.tools.bench.web` left, and with `e2e` the
 tables of
 
     .venv/bin/kokoro-tvm validate e2e --corpus --bundle artifacts/cpu --json-file artifacts/e2e.json
@@ -48,7 +48,7 @@ FLOOR = -90.0  # dB below the loudest bin, where the pictures turn black
 def main() -> None:
     parts: dict[str, Callable[[], None]] = {
         "bench": lambda: _put_bench(DOCS / "performance.md"),
-        "web": lambda: put_web(DOCS / "web.md", ARTIFACTS / "web.json"),
+        "web": lambda: put_web(DOCS / "lab/web.md", ARTIFACTS / "web.json"),
         "load": lambda: put_load(DOCS / "lab/serving.md", ARTIFACTS / "load.json"),
         "e2e": lambda: _put_end_to_end(DOCS / "accuracy.md"),
         "lab": lambda: put_lab(DOCS / "lab/accuracy.md", ARTIFACTS / "lab"),
@@ -62,8 +62,8 @@ def main() -> None:
     references.sort(key=lambda reference: reference.frames)
     tts = Synthesizer(BUNDLE)
     put(DOCS / "accuracy.md", "speech", _speech_table(references))
-    put(DOCS / "accuracy.md", "components", _component_table(references))
-    put(DOCS / "performance.md", "build", _build_table())
+    put(DOCS / "lab/accuracy.md", "components", _component_table(references))
+    put(DOCS / "lab/performance.md", "build", _build_table())
     question = next(r for r in references if r.name == "question")
     for name, colors in (("spectrograms", LIGHT), ("spectrograms-dark", DARK)):
         _draw(DOCS / f"{name}.png", tts, question, colors)
@@ -103,7 +103,7 @@ def _put_bench(path: Path) -> None:
         caption += "The run was cut off before its end. "
     replace(path, "bench-machine", f"{caption}{_busy(result.others_cores)}{result.date}.")
     for measured in (result, *map(Result.read, sorted(ARTIFACTS.glob("bench-*.json")))):
-        merge(path, "bench-machines", 2, _machine_rows(measured))
+        merge(DOCS / "lab/performance.md", "bench-machines", 2, _machine_rows(measured))
     put(path, "bench", _bench_table(result))
     put(path, "bench-systems", _bench_systems_table(result))
     put(DOCS / "lab/performance.md", "bench-components", _bench_components_table(result))

@@ -27,7 +27,7 @@ class Notice(str):
     words: tuple[str, ...]
 
     def __new__(cls, sentence: str, words: Iterable[str] = ()) -> Notice:
-        """Create a notice; a Notice keeps its own words."""
+        """Create a notice of a sentence and the words that it is about."""
         notice = super().__new__(cls, sentence)
         notice.words = tuple(words)
         return notice

@@ -277,19 +277,19 @@ class DialogueRequest(RequestModel):
     model: _ModelName = "kokoro"
     """As in `/v1/audio/speech`."""
     response_format: AudioFormat = "mp3"
-    """How the audio is encoded."""
+    """As in `/v1/audio/speech`."""
     speed: _Speed = 1.0
-    """Speed of speech; above 1 is faster."""
+    """As in `/v1/audio/speech`."""
     stream: bool = True
     """As in `/v1/audio/speech`."""
     language: _LanguageField = None
     """As in `/v1/audio/speech`. By default that of each voice."""
     volume_multiplier: _Gain = 1.0
-    """Factor on the audio, clipped at full scale."""
+    """As in `/v1/audio/speech`."""
     sample_rate: SampleRate | None = None
     """As in `/v1/audio/speech`."""
     seed: _Seed = 0
-    """Seed of the noise."""
+    """As in `/v1/audio/speech`."""
     omit: list[_Omission] = []
     """As in `/v1/audio/speech`."""
     return_download_link: bool = False
@@ -328,15 +328,15 @@ class SessionRequest(RequestModel):
     response_format: AudioFormat = "pcm"
     """How the audio is encoded."""
     speed: _Speed = 1.0
-    """Speed of speech; above 1 is faster."""
+    """As in `/v1/audio/speech`."""
     language: _LanguageField = None
     """As in `/v1/audio/speech`."""
     volume_multiplier: _Gain = 1.0
-    """Factor on the audio, clipped at full scale."""
+    """As in `/v1/audio/speech`."""
     sample_rate: SampleRate | None = None
     """As in `/v1/audio/speech`."""
     seed: _Seed = 0
-    """Seed of the noise."""
+    """As in `/v1/audio/speech`."""
     markup: bool = True
     """As in `/v1/audio/speech`."""
     omit: list[_Omission] = []
@@ -370,11 +370,11 @@ class PhonemesRequest(RequestModel):
     response_format: AudioFormat = "wav"
     """How the audio is encoded."""
     speed: _Speed = 1.0
-    """Speed of speech; above 1 is faster."""
+    """As in `/v1/audio/speech`."""
     sample_rate: SampleRate | None = None
     """As in `/v1/audio/speech`."""
     seed: _Seed = 0
-    """Seed of the noise."""
+    """As in `/v1/audio/speech`."""
 
 
 def _allow_bare_voices(schema: dict[str, Any]) -> None:

@@ -105,9 +105,10 @@ export class HttpSynthesizer {
   }
 
   /** @param {string} text @param {Options} options @param {object} form how the answer is encoded */
-  #speak(text, { voice, speed = 1, lang, markup = true, signal }, form) {
+  #speak(text, { voice, speed = 1, lang, markup = true, omit = [], signal }, form) {
     const request = {
       model: "kokoro", input: text, voice, speed, ...form, ...(lang ? { lang_code: lang } : {}), ...(markup ? {} : { markup }),
+      ...(omit.length ? { omit } : {}),
     };
     return this.#fetch("v1/audio/speech", {
       method: "POST",

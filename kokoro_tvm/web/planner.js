@@ -29,9 +29,10 @@ import { LANGUAGES, describe, rowOf, styleOf } from "./voices.js";
 /**
  * How to speak. voice: a name or a mix; speed: above 1 is faster; seed: 0n to 2n ** 64n - 1n; ssml: whether the text
  * is SSML, null to decide by its beginning; markup: whether markup is followed, else brackets and tags are text; lang:
- * letter of the language of the whole text (`a`, `b`), else each voice has its own; warn: takes notices.
+ * letter of the language of the whole text (`a`, `b`), else each voice has its own; omit: kinds of text that are left out,
+ * `citations`, `code`, `math` and `notes`; warn: takes notices.
  * @typedef {{voice?: string, speed?: number, seed?: bigint, lang?: string, pauses?: import("./front_end.js").Pauses,
- *   division?: import("./front_end.js").Division, ssml?: boolean | null, markup?: boolean, warn?:
+ *   division?: import("./front_end.js").Division, ssml?: boolean | null, markup?: boolean, omit?: string[], warn?:
  *   import("./notices.js").Warn}} Options
  */
 
@@ -147,7 +148,7 @@ export class Planner {
   }
 
   /** @param {Options} options */
-  _begin({ voice = this._voices.default, speed = 1, lang, pauses, division, ssml = null, markup = true, warn = () => {} }) {
+  _begin({ voice = this._voices.default, speed = 1, lang, pauses, division, ssml = null, markup = true, omit = [], warn = () => {} }) {
     const { vocabulary, sampleRate, most } = this._model;
     const [low, high] = SPEEDS;
     /** @type {Map<string, string>} */
@@ -161,8 +162,13 @@ export class Planner {
     if (speed < low || speed > high) {
       warn(`Speed ${speed} is beyond what the model can say, ${low} to ${high}: sounds are lost or drawn out.`);
     }
+    const kinds = ["citations", "code", "math", "notes"]; // bits of the C of the front end
+    const unknown = omit.find((kind) => !kinds.includes(kind));
+    if (unknown !== undefined) throw new InputError(`There is no kind of text '${unknown}' to skip. Known: ${kinds.join(", ")}.`);
+    const omitted = omit.reduce((sum, kind) => sum | (1 << kinds.indexOf(kind)), 0);
+    /** @type {import("./front_end.js").Request["form"]} */
     const form = !markup ? "plain" : ssml === null ? "any" : ssml ? "ssml" : "brackets";
-    const request = { vocabulary: [...vocabulary.keys()], language: letter, languages: this._languages, form, speed, sampleRate, ...most };
+    const request = { vocabulary: [...vocabulary.keys()], language: letter, languages: this._languages, form, omit: omitted, speed, sampleRate, ...most };
     return this._frontEnd.plan({ ...request, pauses: pauses ?? null, division: division ?? null }, language);
   }
 

@@ -19,6 +19,7 @@
  * @property {number} [speed] 0.25 to 4; above 1 is faster
  * @property {string} [lang] the letter of a language (`a`, `b`, `e`, …); that of the voice where it is left out
  * @property {boolean} [markup] whether markup is followed, else brackets and tags are text; it is where this is left out
+ * @property {string[]} [omit] kinds of text that are left out: `citations`, `code`, `math`, `notes`
  * @property {(notice: string, words?: string[]) => void} [warn] takes what came up, a sentence, such as words that were left
  *   out; the words of the text that it is about, where they are known
  * @property {AbortSignal} [signal] ends the iteration with its reason, and the work behind it

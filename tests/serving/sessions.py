@@ -17,10 +17,11 @@ CREATED = {
     "response_format": "pcm",
     "speed": 1.0,
     "language": None,
-    "sample_rate": None,
     "volume_multiplier": 1.0,
+    "sample_rate": None,
     "seed": 0,
     "markup": True,
+    "omit": [],
     "words": True,
 }
 

@@ -51,6 +51,11 @@ def test_speech_follows_seed_language_volume_and_markup(server: Server) -> None:
     assert server.speak("<b>Ha.</b>", ssml=False).body == server.expected("<b>Ha.</b>", ssml=False)
     for brackets in ("Ha [pause: dramatic].", "<speak>Ha.</speak>"):
         assert server.speak(brackets, markup=False).body == server.expected(brackets, markup=False)
+    cited = "Ha [3] dog. `cab` (Lee, 2020)"
+    kinds = ["citations", "code"]
+    assert server.speak(cited, omit=kinds).body == server.expected(cited, omit=kinds)
+    assert server.speak(cited, omit=kinds).body == server.expected("Ha dog.")
+    assert server.speak(cited, omit=["verse"]).status >= 400
     loud = np.frombuffer(server.speak("Ha.", volume_multiplier=0.01).body, "<i2")
     expected = as_int16(server.synthesizer("Ha.").audio * np.float32(0.01))
     assert loud.tobytes() == expected

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 import { otherLanguage } from "../../kokoro_tvm/web/page/language.js";
 
@@ -32,4 +33,19 @@ test("otherLanguage is silent about British voices for English, and about short 
 test("otherLanguage takes text in Han alone for Japanese if the voice is", () => {
   assert.equal(otherLanguage("東京都", "j"), "");
   assert.equal(otherLanguage("東京都", "a"), "z");
+});
+
+test("otherLanguage is silent about languages that are not Kokoro's", () => {
+  const english = { name: "American English", tag: "en-US", sample: "" };
+  const german = new Map([["d", { name: "German", tag: "de", sample: "" }], ["a", english]]);
+  assert.equal(otherLanguage("Hello, how are you?", "d", german), "");
+  assert.equal(otherLanguage("Le chat est sur la table.", "a", german), "");
+  assert.equal(otherLanguage("Le chat est sur la table.", "a", new Map([["a", english], ["f", { ...english, name: "Finnish" }]])), "");
+});
+
+test("otherLanguage is silent about every English sentence of the project", async () => {
+  const file = new URL("../../kokoro_tvm/validation/reference/sentences.txt", import.meta.url);
+  const sentences = (await readFile(file, "utf8")).split("\n").filter((line) => line && !line.startsWith("#"));
+  assert.ok(sentences.length > 2000);
+  assert.deepEqual(sentences.filter((sentence) => otherLanguage(sentence, "a")), []);
 });

@@ -21,7 +21,7 @@ test("fromFragment restores a request", () => {
   const draw = draws(6);
   for (let round = 0; round < 200; round++) {
     const text = Array.from({ length: 1 + draw.below(20) }, () => draw.pick([..."aé心 &=#%+\n😀?"])).join("");
-    const requested = { text, voice: draw.pick(["af_heart", "af_heart(2)+am_adam"]), speed: draw.pick([0.5, 1.25, 2]), ...draw.pick([{}, { lang: "b" }]), ...draw.pick([{}, { plain: true }]) };
+    const requested = { text, voice: draw.pick(["af_heart", "af_heart(2)+am_adam"]), speed: draw.pick([0.5, 1.25, 2]), ...draw.pick([{}, { lang: "b" }]), ...draw.pick([{}, { plain: true }]), ...draw.pick([{}, { prose: true }]) };
     assert.deepEqual(fromFragment(new URL(toFragment(requested), "http://x/").hash), requested);
   }
 });
@@ -50,8 +50,8 @@ test("readHistory ignores other data", () => {
 
 test("readHistory returns what writeHistory stored", () => {
   const kept = store();
-  writeHistory(kept, [request("a"), { ...request("b"), plain: true }]);
-  assert.deepEqual(readHistory(kept), [request("a"), { ...request("b"), plain: true }]);
+  writeHistory(kept, [request("a"), { ...request("b"), plain: true, prose: true }]);
+  assert.deepEqual(readHistory(kept), [request("a"), { ...request("b"), plain: true, prose: true }]);
   writeHistory(kept, []);
   assert.deepEqual(kept.content, {});
 });

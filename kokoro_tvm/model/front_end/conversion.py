@@ -37,6 +37,7 @@ __all__ = [
     "TAGGER_FILES",
     "SpacyFacts",
     "convert",
+    "plain_words",
     "read_spacy_facts",
     "tagger_arrays",
 ]
@@ -204,8 +205,8 @@ def _lexicon_arrays(folder: Path, variant: str, cmudict: Mapping[str, str]) -> A
     def is_known(word: str) -> bool:
         return lexicon.read(word.capitalize(), "NNP", FollowingSound(), None) is not None
 
-    words = _plain_words({**silver, **gold})
-    names = convert_phones(cmudict, words, is_known) if cmudict else {}
+    names = convert_phones(cmudict, plain_words(gold), is_known) if cmudict else {}
+    words = plain_words({**silver, **gold})
     return {
         f"lexicon.{variant}.gold": _bytes(packed[0]),
         f"lexicon.{variant}.silver": _bytes(packed[1]),
@@ -214,7 +215,7 @@ def _lexicon_arrays(folder: Path, variant: str, cmudict: Mapping[str, str]) -> A
     }
 
 
-def _plain_words(entries: Mapping[str, Entry]) -> dict[str, str]:
+def plain_words(entries: Mapping[str, Entry]) -> dict[str, str]:
     """Return the entries that are words of the letters a to z, no abbreviations, in small letters."""
     words: dict[str, str] = {}
     for word, entry in sorted(entries.items()):

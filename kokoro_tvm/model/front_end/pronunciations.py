@@ -6,10 +6,12 @@ ARPAbet becomes misaki's phonemes by a joint n-gram model, trained on the words 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from kokoro_tvm.common.errors import BuildError
+from kokoro_tvm.model.front_end.alignment import align
 from kokoro_tvm.model.front_end.training import train, training_words
 from kokoro_tvm.runtime.text.frontend.joint_ngrams import JointNgrams
 
@@ -19,14 +21,16 @@ CMUDICT_FILE = "cmudict.dict"
 """File of the CMU Pronouncing Dictionary."""
 
 _ENTRY = re.compile(r"(?P<word>[a-z]{3,}|[a-z]+'[a-z]{2,}) (?P<phones>[A-Z0-2 ]+)")  # no possessives
-_FIRST_PHONE = 0xE000  # private use: a character for each phone
+_FIRST_CHARACTER = 0xE000  # private use
+_FEWEST = 200  # vowels of a letter that get a character of their own
 _MAX_HYPOTHESES = 4  # a phone has few readings
 
 
 def read_cmudict(path: Path) -> dict[str, str]:
-    """Return the words, without apostrophes, with their first pronunciation.
+    """Return the words, without apostrophes, with their first pronunciation, a character for each phone.
 
-    A phone is one character of the private use area.
+    A vowel has several characters, by the letter that it is written with: ARPAbet has one vowel for "saw" and
+    "soft", and one for "rabbit" and "comet".
 
     Raises:
         BuildError: The file has no entries.
@@ -38,8 +42,19 @@ def read_cmudict(path: Path) -> dict[str, str]:
     if not entries:
         raise BuildError(f"{path} has no entries of the CMU Pronouncing Dictionary")
     phones = sorted({phone for pronunciation in entries.values() for phone in pronunciation})
-    characters = {phone: chr(_FIRST_PHONE + index) for index, phone in enumerate(phones)}
-    return {word: "".join(map(characters.__getitem__, phones)) for word, phones in entries.items()}
+    characters = {phone: chr(_FIRST_CHARACTER + index) for index, phone in enumerate(phones)}
+    vowels = frozenset(characters[phone] for phone in phones if phone[-1].isdigit())
+    words = {word: "".join(map(characters.__getitem__, entry)) for word, entry in sorted(entries.items())}
+    written = dict(zip(words, map(_name_letters, words, align(list(words.items()))), strict=True))
+    counts = Counter(pair for pairs in written.values() for pair in pairs if pair[0] in vowels)
+    frequent = sorted(pair for pair, count in counts.items() if count >= _FEWEST)
+    own = {pair: chr(_FIRST_CHARACTER + len(phones) + index) for index, pair in enumerate(frequent)}
+    return {word: "".join(own.get(pair, pair[0]) for pair in written[word]) or words[word] for word in words}
+
+
+def _name_letters(word: str, parts: Sequence[str]) -> list[tuple[str, str]]:
+    """Return each phone with its letter."""
+    return [(phone, letter) for letter, phones in zip(word, parts, strict=False) for phone in phones]
 
 
 def convert_phones(
@@ -49,7 +64,7 @@ def convert_phones(
 
     Args:
         cmudict: Words with phones.
-        lexicon: Words with phonemes, to learn from.
+        lexicon: Words with phonemes, checked by hand, to learn from.
         is_known: Whether a word needs no pronunciation.
     """
     common = {word: phones for word, phones in cmudict.items() if word in lexicon}

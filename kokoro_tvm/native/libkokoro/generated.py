@@ -44,6 +44,10 @@ _EXPRESSIONS = {
     f"{_TEXT}.markup": ("_SSML",),
     f"{_TEXT}.markup.inline": ("_SETTING", "_BEGUN"),
     f"{_TEXT}.markup.values": ("_TIME", "_FACTOR", "_CHANGE", "_HERTZ"),
+    f"{_TEXT}.markup.formulas": ("FORMULA", "_TOKEN", "_SIMPLE", "_INTEGER", "_POWER"),
+    f"{_TEXT}.markup.omissions": (
+        *("_CITATION", "_CODE", "_FENCED", "_NOTE", "_FORMULA_GOES_ON", "_NOTE_GOES_ON", "_UNFINISHED"),
+    ),
     f"{_TEXT}.phonemes": ("_BOUNDARIES",),
 }
 """Modules and their expressions: `_LEAD` of paragraphs is PARAGRAPHS_LEAD in C.
@@ -91,6 +95,7 @@ def tables() -> Mapping[str, str]:
         "word_tables.h": _define_words(),
         "abbreviations.h": _list_abbreviations(),
         "numbers.h": _numbers_of_python(),
+        "formula_tables.h": _define_formulas(),
         "names.h": _names_of_xml(),
         "languages.h": _define_structs(
             "char letter; const char *name;",
@@ -353,6 +358,20 @@ def _names_of_xml() -> str:
     templates = {"NAME_FIRST": "<{}/>", "NAME_MORE": "<a{}b/>"}
     lines = (f"static const int32_t {name}[][2] = {{{ranges(t)}}};" for name, t in templates.items())
     return "\n".join([*lines, ""])
+
+
+def _define_formulas() -> str:
+    """Return the commands of LaTeX with what they are written as."""
+    formulas = importlib.import_module(f"{_TEXT}.markup.formulas")
+    signs = [f"{{{_quote(name)}, {_quote(sign)}}}" for name, sign in formulas._SIGNS.items()]
+    lists = {"FUNCTIONS": formulas._FUNCTIONS, "SPACES": formulas._SPACES, "TEXTS": formulas._TEXTS}
+    return "\n".join(
+        [
+            f"#define FORMULA_OPERATORS {_quote(''.join(sorted(formulas._OPERATORS)))}",
+            _define_structs("const char *name, *sign;", "FORMULA_SIGNS", signs),
+            *(_define_strings(f"FORMULA_{name}", sorted(names)) for name, names in lists.items()),
+        ]
+    )
 
 
 def _list_abbreviations() -> str:

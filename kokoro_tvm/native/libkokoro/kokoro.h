@@ -95,12 +95,22 @@ enum {
   KOKORO_SSML = 3      /**< SSML */
 };
 
+/** @brief Kinds of text that can be left out, as a sum. Without KOKORO_OMIT_MATH, formulas of LaTeX are read in words. */
+enum {
+  KOKORO_OMIT_CITATIONS = 1, /**< references such as [3] and (Smith, 2019) */
+  KOKORO_OMIT_CODE = 2,      /**< code between backticks and in fenced blocks */
+  KOKORO_OMIT_MATH = 4,      /**< formulas of LaTeX */
+  KOKORO_OMIT_NOTES = 8,     /**< foot notes and their marks */
+  KOKORO_OMIT_ALL = 15       /**< all of them */
+};
+
 /** @brief A text in the language of its voice. It is read as Synthesizer of Python reads it without espeak-ng. */
 typedef struct kokoro_text {
   const char *text;  /**< the text; NULL: it comes in portions, by kokoro_add_text */
   const char *voice; /**< a name, a mix or NULL, as in kokoro_request */
   double speed;      /**< 1 is the model's speed, above is faster */
   int markup;        /**< KOKORO_PLAIN, KOKORO_MARKUP, KOKORO_BRACKETS or KOKORO_SSML */
+  int omit;          /**< kinds of text that are left out, a sum of KOKORO_OMIT_CITATIONS and so on; 0: none */
 } kokoro_text;
 
 /** @brief A text that is spoken piece by piece. */

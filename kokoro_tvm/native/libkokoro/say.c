@@ -147,7 +147,9 @@ static void plan_body(scope *s, void *argument) {
                          .limits = {largest(p->k->bundle, TOKENS), largest(p->k->bundle, FRAMES)}};
   reader_of(p, s, p->letter);
   p->first_notice = format(s, s->kept, "%s%s%s", of_voice, *of_voice && of_speed ? "\n" : "", of_speed ? of_speed : "");
-  begin_plan(&p->planner, s, forms[expected->markup]);
+  if (expected->omit < 0 || expected->omit > KOKORO_OMIT_ALL)
+    fail(s, KOKORO_INPUT, "What is omitted should be a sum of KOKORO_OMIT_CITATIONS to KOKORO_OMIT_NOTES, but is %d.", expected->omit);
+  begin_plan(&p->planner, s, forms[expected->markup], (unsigned)expected->omit);
   if (!expected->text) return;
   decode_text(s, p, expected->text);
   finish_text(s, p);

@@ -131,7 +131,7 @@ static void print(const options *o, const kokoro_speech *speech, long long first
 
 /* Speak a text piece by piece; return the exit status. */
 static int read_out(kokoro *bundle, const options *o, const kokoro_request *request, uint64_t seed, kokoro_error *error) {
-  kokoro_text text = {o->text, request->voice, request->speed, o->markup ? KOKORO_MARKUP : KOKORO_PLAIN};
+  kokoro_text text = {o->text, request->voice, request->speed, o->markup ? KOKORO_MARKUP : KOKORO_PLAIN, 0};
   kokoro_plan *plan;
   kokoro_speech *piece = NULL;
   float *audio = NULL;

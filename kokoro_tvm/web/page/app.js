@@ -42,6 +42,7 @@ const find = /** @type {HTMLInputElement} */ (byId("find"));
 const speed = /** @type {HTMLInputElement} */ (byId("speed"));
 const volume = /** @type {HTMLInputElement} */ (byId("volume"));
 const plain = /** @type {HTMLInputElement} */ (byId("plain"));
+const prose = /** @type {HTMLInputElement} */ (byId("prose"));
 const seek = /** @type {HTMLInputElement} */ (byId("seek"));
 const play = /** @type {HTMLButtonElement} */ (byId("play"));
 const format = /** @type {HTMLSelectElement} */ (byId("format"));
@@ -130,14 +131,14 @@ function fail(again) {
 
 /** @returns {Request} what the controls say */
 function request() {
-  return { text: text.value, voice: picker.value, speed: Number(speed.value), lang: picker.lang, plain: plain.checked || undefined };
+  return { text: text.value, voice: picker.value, speed: Number(speed.value), lang: picker.lang, plain: plain.checked || undefined, prose: prose.checked || undefined };
 }
 
 /** @param {Partial<Request>} requested */
 function apply(requested) {
   if (requested.text !== undefined) text.value = requested.text;
   if (requested.speed !== undefined) speed.value = String(requested.speed);
-  if (requested.voice !== undefined) plain.checked = requested.plain ?? false; // a request of the history
+  if (requested.voice !== undefined) [plain.checked, prose.checked] = [requested.plain ?? false, requested.prose ?? false]; // a request of the history
   if (requested.voice !== undefined) picker.choose(requested.voice, requested.lang);
   byId("speed-shown").textContent = `${Number(speed.value).toFixed(2)}×`;
   text.lang = picker.language.tag;
@@ -377,6 +378,7 @@ async function start() {
     past.open(names);
     if (!picker.choose(settings.voice ?? FIRST_VOICE, settings.lang) && !picker.choose(FIRST_VOICE)) picker.choose(names[0]);
     plain.checked = settings.plain ?? false;
+    prose.checked = settings.prose ?? false;
     apply({ speed: settings.speed ?? 1 });
     followLink();
     play.disabled = false;
@@ -400,6 +402,7 @@ byId("clear").addEventListener("click", () => write(""));
 speed.addEventListener("input", () => apply({}));
 speed.addEventListener("change", () => settle({ speed: Number(speed.value) }));
 plain.addEventListener("change", () => settle({ plain: plain.checked }));
+prose.addEventListener("change", () => settle({ prose: prose.checked }));
 seek.addEventListener("input", () => {
   speaker.seek(Number(seek.value));
   requestAnimationFrame(paint);

@@ -1,5 +1,7 @@
 /** The language of a text, by its letters and its most frequent words. */
 
+import { KOKORO, languageOf } from "./voices.js";
+
 /** Frequent words; English ones that are words of another language too stand in neither list. */
 const WORDS = new Map(
   Object.entries({
@@ -24,10 +26,17 @@ const MOST_CHARACTERS = 2000; // that are looked at
  * Return the language of a text if it is clearly not the one in which it is to be read.
  * @param {string} text
  * @param {string} code the letter of the language in which it is to be read
+ * @param {import("./voices.js").Languages} [languages] where letters may stand for others than Kokoro's
  * @returns {string} the letter of a language of Kokoro, `a` for all English; "" if `code` may be right
  */
-export function otherLanguage(text, code) {
-  const own = code === "b" ? "a" : code;
+export function otherLanguage(text, code, languages = KOKORO) {
+  const isKnown = (/** @type {string} */ letter) => languages.has(letter) && languageOf(letter, languages).name === languageOf(letter).name;
+  const other = isKnown(code) ? guess(text, code === "b" ? "a" : code) : "";
+  return isKnown(other) ? other : "";
+}
+
+/** @param {string} text @param {string} own the letter of the language that it may be in */
+function guess(text, own) {
   const start = text.slice(0, MOST_CHARACTERS);
   const letters = start.match(/\p{L}/gu)?.length ?? 0;
   const counts = SCRIPTS.map(([letter, script]) => /** @type {const} */ ([letter, start.match(script)?.length ?? 0]));

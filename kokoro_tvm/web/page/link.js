@@ -5,10 +5,11 @@
 export const SLOWEST = 0.5;
 export const FASTEST = 2;
 
-/** @param {Request} request @returns {string} `#text=…&voice=…&speed=…&lang=…&plain=1` */
-export function toFragment({ text, voice, speed, lang, plain }) {
+/** @param {Request} request @returns {string} `#text=…&voice=…&speed=…&lang=…&plain=1&prose=1` */
+export function toFragment({ text, voice, speed, lang, plain, prose }) {
   return `#${new URLSearchParams({
     text, voice, ...(speed === 1 ? {} : { speed: String(speed) }), ...(lang ? { lang } : {}), ...(plain ? { plain: "1" } : {}),
+    ...(prose ? { prose: "1" } : {}),
   })}`;
 }
 
@@ -22,5 +23,6 @@ export function fromFragment(fragment) {
     ...(speed >= SLOWEST && speed <= FASTEST ? { speed } : {}),
     ...(result.get("lang") ? { lang: /** @type {string} */ (result.get("lang")) } : {}),
     ...(result.get("plain") === "1" ? { plain: true } : {}),
+    ...(result.get("prose") === "1" ? { prose: true } : {}),
   };
 }

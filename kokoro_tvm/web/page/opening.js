@@ -1,6 +1,5 @@
 /** Files that are chosen or dropped to replace the text. They are read here and not sent anywhere. */
 
-import { readFile } from "./files.js";
 import { byId } from "./dom.js";
 
 /**
@@ -16,6 +15,7 @@ export function listenForFiles(opened, refused) {
   async function take(file) {
     if (!file) return;
     try {
+      const { readFile } = await import("./files.js"); // few visits need it
       opened(await readFile(file), file.name);
     } catch (error) {
       refused(/** @type {Error} */ (error).message);

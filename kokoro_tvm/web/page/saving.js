@@ -1,10 +1,7 @@
 /** Files of a speech, and the link to it. */
 
-import { srt } from "../captions/srt.js";
-import { webVtt } from "../captions/webvtt.js";
 import { wavFile } from "../wav.js";
 import { encoder, mp3File } from "./mp3.js";
-import { wordsWithMarks } from "./shown.js";
 import { optionsOf } from "./speaker.js";
 
 /** @typedef {import("./record.js").Record} Record */
@@ -15,8 +12,8 @@ import { optionsOf } from "./speaker.js";
 const FILES = new Map([
   ["wav", (record) => new Blob(/** @type {BlobPart[]} */ (wavFile(record.pieces, record.sampleRate)), { type: "audio/wav" })],
   ["mp3", (record) => mp3File(/** @type {string} */ (encoder()), record.pieces, record.sampleRate)],
-  ["srt", (record) => new Blob([srt(shown(record))], { type: "application/x-subrip" })],
-  ["vtt", (record) => new Blob([webVtt(shown(record))], { type: "text/vtt" })],
+  ["srt", async (record) => new Blob([(await import("../captions/srt.js")).srt(await shown(record))], { type: "application/x-subrip" })],
+  ["vtt", async (record) => new Blob([(await import("../captions/webvtt.js")).webVtt(await shown(record))], { type: "text/vtt" })],
 ]);
 const NAMES = new Map([["wav", "WAV"], ["mp3", "MP3"], ["flac", "FLAC"], ["opus", "Opus"], ["aac", "AAC"], ["srt", "SRT"], ["vtt", "WebVTT"]]);
 
@@ -67,7 +64,8 @@ export function fileName(text) {
 }
 
 /** @param {Record} record */
-function shown(record) {
+async function shown(record) {
+  const { wordsWithMarks } = await import("./shown.js");
   const placed = record.words.filter((word) => word.source !== null);
   return wordsWithMarks(record.text, /** @type {(typeof placed[number] & {source: [number, number]})[]} */ (placed));
 }

@@ -15,6 +15,7 @@ const MOST_MEASURED = 30; // seconds of speech: a server waits for its listener 
  * @property {number} speed
  * @property {string} [lang] the letter of a language, where it is not that of the voice
  * @property {boolean} [plain] whether brackets and tags are text
+ * @property {boolean} [prose] whether citations, code and notes are left out
  *
  * @typedef {"idle" | "preparing" | "speaking" | "paused" | "ended"} State
  *
@@ -178,7 +179,9 @@ export class Speaker {
  * @param {Omit<Request, "text">} request
  * @returns {import("../synthesizer.js").Options}
  */
-export const optionsOf = ({ plain = false, ...request }) => ({ ...request, markup: !plain });
+export const optionsOf = ({ plain = false, prose = false, ...request }) => ({
+  ...request, markup: !plain, ...(prose ? { omit: ["citations", "code", "notes"] } : {}),
+});
 
 let breathed = 0; // time of the last pause
 

@@ -44,7 +44,7 @@ export function withEntry(entries, newest) {
 /** @param {Store} store @returns {Request[]} */
 export function readHistory(store) {
   const result = read(store, HISTORY);
-  return Array.isArray(result) ? result.filter(isRequest).map(({ text, voice, speed, lang, plain }) => ({ text, voice, speed, ...(lang ? { lang } : {}), ...(plain === true ? { plain } : {}) })) : [];
+  return Array.isArray(result) ? result.filter(isRequest).map(({ text, voice, speed, lang, plain, prose }) => ({ text, voice, speed, ...(lang ? { lang } : {}), ...(plain === true ? { plain } : {}), ...(prose === true ? { prose } : {}) })) : [];
 }
 
 /**
@@ -59,13 +59,13 @@ export function writeHistory(store, entries) {
   }
 }
 
-/** @param {Store} store @returns {{voice?: string, speed?: number, lang?: string, plain?: boolean, format?: string, theme?: string, volume?: number}} */
+/** @param {Store} store @returns {{voice?: string, speed?: number, lang?: string, plain?: boolean, prose?: boolean, format?: string, theme?: string, volume?: number}} */
 export function readSettings(store) {
   const result = read(store, SETTINGS);
   return result && typeof result === "object" && !Array.isArray(result) ? result : {};
 }
 
-/** @param {Store} store @param {{voice?: string, speed?: number, lang?: string, plain?: boolean, format?: string, theme?: string, volume?: number}} settings */
+/** @param {Store} store @param {{voice?: string, speed?: number, lang?: string, plain?: boolean, prose?: boolean, format?: string, theme?: string, volume?: number}} settings */
 export function writeSettings(store, settings) {
   write(store, SETTINGS, settings);
 }

@@ -30,7 +30,7 @@ export class Suggestion {
   look(text) {
     clearTimeout(this.#timer);
     const { code, languages, title } = this.#picker;
-    const other = otherLanguage(text, code);
+    const other = otherLanguage(text, code, languages);
     this.#voice = other && this.#picker.best(other);
     byId("suggestion").hidden = !this.#voice;
     if (!this.#voice) return;

@@ -48,6 +48,14 @@ def checked(sanitized: Callable[[Path], Path], tvm: Path, tmp_path: Path) -> Spe
     return Speaker(sanitized(FOLDER / "speak.c"), tvm, tmp_path)
 
 
+def test_sha256_matches_python(run: Callable[..., str]) -> None:
+    """With the CPU's instructions, if it has them, and without."""
+    sizes = (0, 1, 55, 56, 63, 64, 65, 127, 128, 1000, 100_000)
+    contents = [bytes(131 * i + i // 7 & 255 for i in range(size)) for size in sizes]
+    digests = [hashlib.sha256(content).hexdigest() for content in contents]
+    assert run("sha256", *sizes).split() == [digest for digest in digests for _ in range(2)]
+
+
 def test_bundle_is_shared_by_threads(run: Callable[..., str], compiled: Callable[[str], Path]) -> None:
     assert run("threads", compiled("exact"), 4) == "equal\n"
 

@@ -11,7 +11,7 @@ import sys
 import unicodedata
 import warnings
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,6 +47,7 @@ from kokoro_tvm.runtime.text.frontend.normalization.language import LanguageRule
 from kokoro_tvm.runtime.text.frontend.packages import ESPEAK
 from kokoro_tvm.runtime.text.frontend.source import SourceText
 from kokoro_tvm.runtime.text.markup import MarkupVocabulary
+from kokoro_tvm.runtime.text.markup.omissions import OMISSIONS
 from kokoro_tvm.validation.measure.text_from_c import format_words
 
 VOCABULARY: dict[str, int] = json.loads(SHIPPED_CONFIG.read_text(encoding="utf-8"))["vocab"]
@@ -254,7 +255,9 @@ def finished(piece: Piece) -> int:
     return zlib.adler32(np.concatenate([audio, np.zeros(piece.pause, np.float32)]).tobytes())
 
 
-def planned(front_end: FrontEnd, text: str, code: str, markup: bool = False) -> tuple[list[Any], list[str]]:
+def planned(
+    front_end: FrontEnd, text: str, code: str, markup: bool = False, omit: Collection[str] = ()
+) -> tuple[list[Any], list[str]]:
     """Return pieces, a possible error after them, and notices."""
     model: Any = front_end_vectors._Model(VOCABULARY, MOST)
     style = Style(lambda voice: np.zeros((1 << 16, 2), np.float32), SPEED, Pauses(), Division())
@@ -263,7 +266,8 @@ def planned(front_end: FrontEnd, text: str, code: str, markup: bool = False) -> 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            for entry in plan_pieces(model, sentences_of_text(text, known, front_end, markup=markup), style):
+            sentences = sentences_of_text(text, known, front_end, markup=markup, omitted=omit)
+            for entry in plan_pieces(model, sentences, style):
                 piece = entry.piece
                 words = [
                     [
@@ -284,7 +288,8 @@ def planned(front_end: FrontEnd, text: str, code: str, markup: bool = False) -> 
                 target.append([words, rest, finished(piece)])
         except InputError as error:
             target.append({"error": str(error)})
-    return target, [message(str(entry.message)) for entry in caught]
+    shown = front_end_vectors.message if markup else message
+    return target, [shown(str(entry.message)) for entry in caught]
 
 
 def check_plans(
@@ -333,6 +338,29 @@ def test_pieces_match_python(read: Reader, front_end: FrontEnd) -> None:
     check_plans(read, front_end, texts_of_pieces(front_end_vectors.few_texts()[1::3]))
 
 
+FORMULAS = [
+    r"So $x^2 - y_{max}$ and \frac{1}{2} of $5 and $10 [3, 4].",
+    r"$\frac{-b \pm \sqrt{b^2-4ac}}{2a}$ (Lee et al., 2019, p. 5; Roe 2020) is known [12].",
+    r"\[\int_0^1 f(t)\,dt = \sqrt[3]{8}\] and $$\sum_{i=1}^n i^{n+1}$$ with $\lim_{x\to 0} \sin x$.",
+    r"\begin{align*} a &= b \\ c &= d \end{align*} Then $f'(x) = e^{i\pi}$, $90^\circ$, $\text{a b} \geq -3$",
+    "Use `a = $b$` now.\n```py\ncode $x$\n```\nDone.[^1] Word¹ and m².²\n\n[^1]: A note\n  goes on.\nEnd",
+    r"$x^{x^{x}} \unknown{a} } b$ and \(\left( a \right)\) \alpha\beta \binom{n}{k} $\mathbb{R} \cup A$",
+    "A [pause:1s] $a+b$ [voice:] `c` [1](/a/) [2] (see 2020) $ 5 $ \\",
+]
+
+
+@pytest.mark.parametrize("size", [0, 1, 5])
+def test_omissions_match_python(read: Reader, front_end: FrontEnd, size: int) -> None:
+    """Compare formulas and what is left out, for a text in portions of `size`."""
+    model = f"model:{SPEED} {MOST['tokens']} {MOST['frames']} {MODEL}"
+    for command, kinds in (("markup", ()), ("omit", tuple(OMISSIONS))):
+        result = read([model, *(f"{command}:{size}:{hexadecimal(text)}" for text in FORMULAS)])
+        for text, (pieces, notices) in zip(FORMULAS, result, strict=True):
+            expected, said = planned(front_end, text, "a", True, kinds)
+            assert pieces == expected, text
+            assert [notice.replace(", [word](/phonemes/)", "") for notice in notices] == said, text
+
+
 @pytest.mark.nightly
 def test_pieces_match_python_on_thousands_of_texts(read: Reader, front_end: FrontEnd) -> None:
     check_plans(read, front_end, texts_of_pieces(front_end_vectors.many_texts()))
@@ -364,17 +392,29 @@ TEXTS = [
 ]
 
 
+MARKED = [
+    ("[pause:0.2s] Hello. [pause:1s] [rate:1.5]A new[rate:] [voice:bf_emma]colour[voice:].", "af_heart", 1.0),
+    (
+        "<speak>A <prosody rate='120%' pitch='+10%'>new day</prosody>, <s>I ate.</s><break/> A café.</speak>",
+        "bf_emma",
+        1.5,
+    ),
+]
+
+
 @pytest.mark.filterwarnings("ignore::kokoro_tvm.runtime.SpeechWarning")
-@pytest.mark.parametrize(("text", "voice", "speed"), TEXTS)
+@pytest.mark.parametrize(("text", "voice", "speed"), [*TEXTS, *MARKED])
 def test_pieces_of_speech_match_python(
     speaker: Speaker, talking: Path, front_end: FrontEnd, text: str, voice: str, speed: float
 ) -> None:
     """Compare audio bit for bit, and places of words."""
+    markup = (text, voice, speed) in MARKED
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", SpeechWarning)
-        speech = Synthesizer(talking, threads=2)(text, voice=voice, speed=speed, seed=7, markup=False)
+        speech = Synthesizer(talking, threads=2)(text, voice=voice, speed=speed, seed=7, markup=markup)
     write_wav(speaker.folder / "expected.wav", speech.audio, speech.sample_rate)
-    result = speaker(talking, text, "--voice", voice, "--speed", repr(speed), "--words", seed=7)
+    options = ["--words", *(["--markup"] if markup else [])]
+    result = speaker(talking, text, "--voice", voice, "--speed", repr(speed), *options, seed=7)
     assert result.status == 0, result.errors
     assert speech.plan is not None
     assert result.lines == "\n".join(format_words(speech.plan)).splitlines()
@@ -407,7 +447,7 @@ def test_say_text_matches_python(
         ((" \n",), "There is nothing to speak: the text is empty."),
         (("… 。",), "There is nothing to speak: '…' has no letter or digit."),
         ((b"a\xffb",), "The text is no UTF-8: byte 2 is no part of a character. Convert it to UTF-8 first."),
-        (("a", "--voice", "jf_alpha"), "libkokoro reads no Japanese text, and jf_alpha speaks Japanese."),
+        (("a", "--voice", "jf_alpha"), "libkokoro reads no Japanese text. Give phonemes, or a voice of"),
         (("a", "--noise", "x"), "a text is spoken in a voice, with a seed"),
         (("Supercalifragilistic" * 8,), "cannot be divided, because it has no place to divide it at"),
     ],

@@ -87,12 +87,13 @@ const char *get_text(scope *s, const json *object, const char *key);
 /* Advice in messages about an invalid manifest. */
 #define MEND "Build the bundle again, or copy it again from where it was built."
 
-/* ---- sha256.c: SHA-256 (FIPS 180-4) ---- */
+/* ---- sha256.c: SHA-256 (FIPS 180-4), by the CPU's instructions for it where there are some ---- */
 
 typedef struct sha256 {
   uint32_t state[8];
   uint64_t size; /* bytes so far */
   unsigned char block[64];
+  int fast; /* whether the CPU has instructions for it */
 } sha256;
 
 void sha256_begin(sha256 *hash);

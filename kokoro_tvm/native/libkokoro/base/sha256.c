@@ -35,6 +35,78 @@ static void add_block(uint32_t state[8], const unsigned char *data) {
   for (int i = 0; i < 8; ++i) state[i] += v[i];
 }
 
+static void add_blocks(uint32_t state[8], const unsigned char *data, size_t count) {
+  for (; count; --count, data += 64) add_block(state, data);
+}
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#include <immintrin.h>
+
+static int has_instructions(void) { /* SHA, and SSE 4.1 with SSSE 3 */
+  unsigned a, b, c, d, first;
+  if (!__get_cpuid(1, &a, &b, &c, &d) || !(c >> 9 & 1) || !(c >> 19 & 1)) return 0;
+  return __get_cpuid_count(7, 0, &a, &first, &c, &d) && (first >> 29 & 1);
+}
+
+__attribute__((target("sha,sse4.1,ssse3"))) static void add_blocks_fast(uint32_t state[8], const unsigned char *data,
+                                                                        size_t count) {
+  const __m128i bytes = _mm_set_epi64x(0x0c0d0e0f08090a0bLL, 0x0405060700010203LL);
+  __m128i dcba = _mm_loadu_si128((const __m128i *)(const void *)state);
+  __m128i hgfe = _mm_loadu_si128((const __m128i *)(const void *)(state + 4));
+  __m128i cdab = _mm_shuffle_epi32(dcba, 0xB1), efgh = _mm_shuffle_epi32(hgfe, 0x1B);
+  __m128i abef = _mm_alignr_epi8(cdab, efgh, 8), cdgh = _mm_blend_epi16(efgh, cdab, 0xF0);
+  for (; count; --count, data += 64) {
+    __m128i w[4], first = abef, second = cdgh;
+    for (int i = 0; i < 4; ++i) w[i] = _mm_shuffle_epi8(_mm_loadu_si128((const __m128i *)(const void *)(data + 16 * i)), bytes);
+    for (int i = 0; i < 16; ++i) { /* four rounds each */
+      __m128i *now = &w[i & 3], *last = &w[(i + 3) & 3];
+      __m128i sum = _mm_add_epi32(*now, _mm_loadu_si128((const __m128i *)(const void *)(K + 4 * i)));
+      cdgh = _mm_sha256rnds2_epu32(cdgh, abef, sum);
+      abef = _mm_sha256rnds2_epu32(abef, cdgh, _mm_shuffle_epi32(sum, 0x0E));
+      *now = _mm_add_epi32(_mm_sha256msg1_epu32(*now, w[(i + 1) & 3]), _mm_alignr_epi8(*last, w[(i + 2) & 3], 4));
+      *now = _mm_sha256msg2_epu32(*now, *last);
+    }
+    abef = _mm_add_epi32(abef, first);
+    cdgh = _mm_add_epi32(cdgh, second);
+  }
+  __m128i feba = _mm_shuffle_epi32(abef, 0x1B), dchg = _mm_shuffle_epi32(cdgh, 0xB1);
+  _mm_storeu_si128((__m128i *)(void *)state, _mm_blend_epi16(feba, dchg, 0xF0));
+  _mm_storeu_si128((__m128i *)(void *)(state + 4), _mm_alignr_epi8(dchg, feba, 8));
+}
+#elif defined(__aarch64__) && (defined(__ARM_FEATURE_SHA2) || (defined(__linux__) && !defined(__clang__)))
+#include <arm_neon.h>
+#ifdef __ARM_FEATURE_SHA2
+#define WITH_SHA2
+static int has_instructions(void) { return 1; }
+#else
+#include <sys/auxv.h>
+#define WITH_SHA2 __attribute__((target("+crypto")))
+static int has_instructions(void) { return getauxval(AT_HWCAP) >> 6 & 1; /* HWCAP_SHA2 */ }
+#endif
+
+WITH_SHA2 static void add_blocks_fast(uint32_t state[8], const unsigned char *data, size_t count) {
+  uint32x4_t abcd = vld1q_u32(state), efgh = vld1q_u32(state + 4), w[4];
+  for (; count; --count, data += 64) {
+    uint32x4_t first = abcd, second = efgh;
+    for (int i = 0; i < 4; ++i) w[i] = vreinterpretq_u32_u8(vrev32q_u8(vld1q_u8(data + 16 * i)));
+    for (int i = 0; i < 16; ++i) { /* four rounds each */
+      uint32x4_t *now = &w[i & 3], sum = vaddq_u32(*now, vld1q_u32(K + 4 * i)), before = abcd;
+      abcd = vsha256hq_u32(abcd, efgh, sum);
+      efgh = vsha256h2q_u32(efgh, before, sum);
+      *now = vsha256su1q_u32(vsha256su0q_u32(*now, w[(i + 1) & 3]), w[(i + 2) & 3], w[(i + 3) & 3]);
+    }
+    abcd = vaddq_u32(abcd, first);
+    efgh = vaddq_u32(efgh, second);
+  }
+  vst1q_u32(state, abcd);
+  vst1q_u32(state + 4, efgh);
+}
+#else
+static int has_instructions(void) { return 0; }
+#define add_blocks_fast add_blocks
+#endif
+
 void sha256_begin(sha256 *hash) {
   /* The fractional parts of the square roots of the first 8 primes. */
   static const uint32_t first[8] = {
@@ -42,23 +114,23 @@ void sha256_begin(sha256 *hash) {
       0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
   memcpy(hash->state, first, sizeof first);
   hash->size = 0;
+  hash->fast = has_instructions();
 }
 
 void sha256_add(sha256 *hash, const void *data, size_t size) {
   const unsigned char *at = data;
+  void (*add)(uint32_t[8], const unsigned char *, size_t) = hash->fast ? add_blocks_fast : add_blocks;
   size_t filled = hash->size % 64;
   hash->size += size;
-  while (size) {
-    if (filled == 0 && size >= 64) {
-      add_block(hash->state, at);
-      at += 64, size -= 64;
-      continue;
-    }
+  if (filled) {
     size_t part = size < 64 - filled ? size : 64 - filled;
     memcpy(hash->block + filled, at, part);
-    at += part, size -= part, filled = (filled + part) % 64;
-    if (filled == 0) add_block(hash->state, hash->block);
+    at += part, size -= part;
+    if (filled + part < 64) return;
+    add(hash->state, hash->block, 1);
   }
+  add(hash->state, at, size / 64);
+  if (size % 64) memcpy(hash->block, at + size - size % 64, size % 64);
 }
 
 void sha256_end(sha256 *hash, char digest[65]) {

@@ -1,6 +1,7 @@
 /* English text to phonemes: tokenizer, tagger, lexicon, and letter-to-sound for unknown words (english.py). */
 #include "english.h"
 
+#include "joint_ngrams.h"
 #include "parts.h"
 #include "tagger.h"
 

@@ -99,7 +99,7 @@ int is_initialism(work *w, lexicon *l, string word) {
 }
 
 /* Append the sound of -s. */
-static string plural(work *w, const lexicon *l, string phonemes) {
+string plural(work *w, const lexicon *l, string phonemes) {
   int32_t last = phonemes.at[phonemes.size - 1];
   if (is_one_of(last, "ptkfθ")) return with(w, phonemes, "s");
   if (is_one_of(last, "szʃʒʧʤ")) return with(w, phonemes, l->british ? "ɪz" : "ᵻz");

@@ -3,7 +3,6 @@
 #define KOKORO_LEXICON_H
 
 #include "dictionary.h"
-#include "joint_ngrams.h"
 #include "source.h"
 
 enum { PRIMARY = 0x2C8, SECONDARY = 0x2CC };
@@ -24,7 +23,7 @@ typedef struct context {
 /* One English in a call. Its allocators outlive a word. */
 typedef struct lexicon {
   opened gold, silver, names;
-  const joint_ngrams *letters;
+  const struct joint_ngrams *letters;
   int british;
 } lexicon;
 
@@ -34,6 +33,8 @@ string read_word(work *w, lexicon *l, string word, string tag, context after, st
 string read_entry(work *w, lexicon *l, string word, string tag, context after, stress expected);
 /* Return whether a word in capitals may be an initialism. */
 int is_initialism(work *w, lexicon *l, string word);
+/* Append the sound of the ending -s. */
+string plural(work *w, const lexicon *l, string phonemes);
 /* Return the names of a word's letters, the last one stressed; NONE if a letter has no name. */
 string spell(work *w, lexicon *l, string word);
 /* Return the stress of a word from its capitals. */

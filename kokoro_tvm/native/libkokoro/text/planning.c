@@ -26,11 +26,12 @@ int64_t frames_of(scope *s, float duration, double speed) {
 /* Let memory of the planner fail into a call. */
 static void enter(planner *p, scope *s) { p->w.s = p->lasting.s = p->sections.markup.lasting.s = s; }
 
-void begin_plan(planner *p, scope *s, markup_form form) {
+void begin_plan(planner *p, scope *s, markup_form form, unsigned omitted) {
   p->attack = -1;
   p->w = WORK(s, &p->memory);
   p->lasting = WORK(s, &p->kept);
   begin_sections(&p->sections);
+  p->sections.omissions.kinds = omitted;
   begin_markup(&p->sections.markup, form, p->names, WORK(s, &p->kept));
 }
 

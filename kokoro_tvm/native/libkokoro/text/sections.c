@@ -17,6 +17,7 @@ void begin_sections(sections *all) {
 
 void end_sections(sections *all) {
   end_markup(&all->markup);
+  end_omissions(&all->omissions);
   release(&all->parsed);
   release(&all->buffer.memory);
   release(&all->memory[0]);
@@ -93,7 +94,13 @@ static progress parse_items(work *w, sections *all) {
   all->items = (markup_items){0};
   all->place = 0;
   work parsing = WORK(w->s, &all->parsed);
-  return next_items(&parsing, &all->markup, &all->items);
+  markup_items parsed = {0};
+  progress step = next_items(&parsing, &all->markup, &parsed);
+  omit(&parsing, &all->omissions, &parsed, step == ENDS, &all->items);
+  if (step != ENDS || all->items.count) return step == ENDS ? GIVES : step;
+  string notice = describe_omissions(all->markup.noting, &all->omissions);
+  if (!IS_NONE(notice)) PUSH(all->markup.noting, *all->markup.notices, notice);
+  return ENDS;
 }
 
 /* Append the next run of text to the buffer, or end the section. */

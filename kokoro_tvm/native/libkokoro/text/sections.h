@@ -3,6 +3,7 @@
 #define KOKORO_SECTIONS_H
 
 #include "items.h"
+#include "omissions.h"
 
 /* A part of a text, what ends it, and the silence that is requested after it. Without characters, it is a pause. */
 typedef struct styled_passage {
@@ -31,6 +32,7 @@ typedef struct section_buffer {
 /* A reader of sentences. A passage lives until the call after the next. */
 typedef struct sections {
   markup markup;
+  omissions omissions;
   markup_items items; /* that were parsed; those before `place` are in the buffer */
   size_t place;
   arena parsed; /* of the items */

@@ -138,8 +138,8 @@ typedef struct planner {
   uint32_t number;
 } planner;
 
-/* Begin the plan of a text. */
-void begin_plan(planner *p, scope *s, markup_form form);
+/* Begin the plan of a text. omitted: kinds of text that are left out, OMITS_NOTES and so on. */
+void begin_plan(planner *p, scope *s, markup_form form, unsigned omitted);
 /* Append text, whose places are those of every character and of the end; or end it. */
 void give_text(planner *p, scope *s, string text, const size_t *places);
 void end_text(planner *p);

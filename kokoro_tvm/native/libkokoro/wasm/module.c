@@ -170,7 +170,7 @@ static page_plan *start(page_plan *p, size_t size) {
   const char *name = get_text(&call, request, "form");
   int form = 0;
   while (form < SSML && strcmp(name, forms[form])) ++form;
-  begin_plan(&p->planner, &call, (markup_form)form);
+  begin_plan(&p->planner, &call, (markup_form)form, (unsigned)number_of(request, "omit"));
   return p;
 }
 

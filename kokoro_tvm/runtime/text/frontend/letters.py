@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 from kokoro_tvm.runtime.notices import quoted, warn
@@ -12,6 +13,7 @@ from kokoro_tvm.runtime.text.frontend.lexicon import FollowingSound, Lexicon
 __all__ = ["UnknownWordReader", "strip_accents"]
 
 _VOWELS = frozenset("aeiouy")
+_POSSESSIVE = re.compile(r"['’][sS]\Z")
 
 
 def strip_accents(word: str) -> str:
@@ -37,13 +39,36 @@ class UnknownWordReader:
 
     def __call__(self, word: str) -> tuple[str, str] | None:
         """Return the phonemes of a word and their origin, or None if it has no Latin letters."""
-        letters = strip_accents(word)
-        if letters and (phonemes := self._names.read_entry(letters, "", FollowingSound(), None)):
+        if phonemes := self._read_name(word):
             return phonemes, "names"
         if phonemes := self._read_by_espeak(word):
             return phonemes, "espeak"
+        parts = word.split("-")
+        readings = [reading for part in parts if (reading := self._read_part(part)) is not None]
+        if len(readings) < len(parts):
+            return self._read_part(word)
+        guessed = [origin for _, origin in readings if origin != "names"]
+        return "".join(phonemes for phonemes, _ in readings), guessed[0] if guessed else "names"
+
+    def _read_name(self, word: str) -> str | None:
+        """Return the phonemes of a name or its stem by the pronunciation dictionary, or None."""
+        stem = _POSSESSIVE.sub("", word)
+        letters = strip_accents(stem) + ("" if stem == word else "'s")
+        return self._names.read_entry(letters, "", FollowingSound(), None)
+
+    def _read_part(self, word: str) -> tuple[str, str] | None:
+        """Read a part between hyphens without espeak-ng."""
+        stem = _POSSESSIVE.sub("", word)
+        if stem != word and (reading := self._read_stem(stem)) is not None:
+            return self._lexicon.plural(reading[0]), reading[1]
+        return self._read_stem(word)
+
+    def _read_stem(self, word: str) -> tuple[str, str] | None:
+        letters = strip_accents(word)
         if not letters:
             return None
+        if phonemes := self._lexicon.read_entry(letters, "", FollowingSound(), None) or self._read_name(word):
+            return phonemes, "names"
         if not _VOWELS.isdisjoint(letters) and len(letters) > 1 and (phonemes := self._letters.read(letters)):
             return phonemes, "letters"
         phonemes = self._lexicon.spell(letters)

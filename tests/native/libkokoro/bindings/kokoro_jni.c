@@ -30,7 +30,7 @@ JNIEXPORT jlong JNICALL Java_Kokoro_open(JNIEnv *env, jclass class, jbyteArray f
 JNIEXPORT jlong JNICALL Java_Kokoro_plan(JNIEnv *env, jclass class, jlong bundle, jbyteArray text, jbyteArray voice,
                                          jdouble speed) {
   jbyte *texts[] = {(*env)->GetByteArrayElements(env, text, NULL), (*env)->GetByteArrayElements(env, voice, NULL)};
-  kokoro_text request = {(const char *)texts[0], (const char *)texts[1], speed, KOKORO_PLAIN};
+  kokoro_text request = {(const char *)texts[0], (const char *)texts[1], speed, KOKORO_PLAIN, 0};
   kokoro_plan *plan;
   kokoro_error error;
   int code = kokoro_plan_text((kokoro *)(intptr_t)bundle, &request, &plan, &error);

@@ -11,7 +11,10 @@ from speak import Error, Speech
 
 
 class Text(ctypes.Structure):
-    _fields_ = (("text", c_char_p), ("voice", c_char_p), ("speed", c_double), ("markup", c_int))
+    _fields_ = (
+        *(("text", c_char_p), ("voice", c_char_p), ("speed", c_double)),
+        *(("markup", c_int), ("omit", c_int)),
+    )
 
 
 class Place(ctypes.Structure):

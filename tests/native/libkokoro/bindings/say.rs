@@ -15,6 +15,7 @@ struct Text {
     voice: *const c_char,
     speed: c_double,
     markup: c_int,
+    omit: c_int,
 }
 
 #[repr(C)]
@@ -88,7 +89,7 @@ fn main() {
     // shown in docs/c.md
     let mut error = Error { code: 0, text: [0; 2044] };
     let (mut bundle, mut plan, mut piece) = (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
-    let request = Text { text: content.as_ptr(), voice: voice.as_ptr(), speed, markup: 0 };
+    let request = Text { text: content.as_ptr(), voice: voice.as_ptr(), speed, markup: 0, omit: 0 };
     unsafe {
         check(kokoro_open(folder.as_ptr(), ptr::null(), 0, &mut bundle, &mut error), &error);
         check(kokoro_plan_text(bundle, &request, &mut plan, &mut error), &error);

@@ -141,11 +141,33 @@ def test_english_follows_links(file: FrontEndFile) -> None:
 
 @pytest.mark.parametrize(
     ("word", "origin"),
-    [("zuckerbergish", "letters"), ("xkcdq", "spelled"), ("ŵŷxqz", "letters"), ("中文", "")],
+    [
+        ("zuckerbergish", "letters"),
+        ("xkcdq", "spelled"),
+        ("ŵŷxqz", "letters"),
+        ("中文", ""),
+        ("Anthony", "names"),
+        ("Kowalski's", "names"),
+        ("Zuckerbergish's", "letters"),
+    ],
 )
 def test_english_reads_letters_without_espeak(file: FrontEndFile, word: str, origin: str) -> None:
     (token,) = english(file, False, espeak=False).convert(SourceText.of(word))
     assert (token.origin, bool(token.phonemes)) == (origin, bool(origin))
+
+
+@pytest.mark.parametrize("british", [False, True])
+def test_unknown_words_are_read_by_their_parts(file: FrontEndFile, british: bool) -> None:
+    read = UnknownWordReader(file.english(british), british, espeak=False)
+    for word in ("Munoz", "Kowalski", "Zorblat", "Krish"):
+        phonemes, origin = read(word) or ("", "")
+        ending = {"t": "s", "ʃ": "ᵻz" if not british else "ɪz"}.get(phonemes[-1], "z")
+        assert read(f"{word}'s") == read(f"{word}’s") == (phonemes + ending, origin)
+        anthony, _ = read("Anthony") or ("", "")
+        assert read(f"{word}-Anthony") == (phonemes + anthony, origin)
+    assert read("Munoz") == read("Muñoz")
+    assert read("O'Neill") == read("Oneill")
+    assert read("-") is None
 
 
 def test_english_is_thread_safe(file: FrontEndFile) -> None:
@@ -162,7 +184,9 @@ def test_english_is_thread_safe(file: FrontEndFile) -> None:
 def test_front_end_notes_guesses_and_losses(file: FrontEndFile, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kokoro_tvm.runtime.text.frontend.letters.EspeakEnglish", _missing)
     text = "Qwxyzzyish 中文 costs $5, * Qwxyzzyish."
-    guessed, lost = FrontEnd(file).read(SourceText.of(text), "a").notices
+    notices = FrontEnd(file).read(SourceText.of(text), "a").notices
+    assert [getattr(notice, "words", None) for notice in notices] == [("Qwxyzzyish",), ("中文",)]
+    guessed, lost = notices
     assert "does not have them: Qwxyzzyish. Install espeak-ng" in guessed
     assert lost == "Left out, because American English has no phonemes for it: 中文 (Chinese script)"
 
