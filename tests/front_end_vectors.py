@@ -31,6 +31,7 @@ from kokoro_tvm.runtime.documents.captions import write_captions
 from kokoro_tvm.runtime.session.routing import TooLongError
 from kokoro_tvm.runtime.speech.division import Division
 from kokoro_tvm.runtime.speech.joins import Pauses, muted_spans
+from kokoro_tvm.runtime.speech.piece import Word
 from kokoro_tvm.runtime.speech.plan import Plan
 from kokoro_tvm.runtime.speech.planning import Style, plan_pieces
 from kokoro_tvm.runtime.speech.sentences import sentences_of_text
@@ -53,6 +54,7 @@ __all__ = [
     "texts_of",
     "vectors",
     "without_espeak",
+    "word_row",
     "write",
 ]
 
@@ -196,7 +198,12 @@ class _Model:
     """What `plan_pieces` asks: durations that follow from the tokens, of a small model."""
 
     def __init__(self, vocabulary: dict[str, int], most: dict[str, int]) -> None:
-        self.bundle = mock.Mock(vocabulary=vocabulary, sample_rate=_RATE, largest=most.__getitem__)
+        self.bundle = mock.Mock(
+            vocabulary=vocabulary,
+            sample_rate=_RATE,
+            samples_per_frame=_SAMPLES_PER_FRAME,
+            largest=most.__getitem__,
+        )
         self._most = most
 
     def predict(self, tokens: Any, ref_s: Any) -> tuple[Any, None]:
@@ -319,10 +326,9 @@ def _vector(
             }
         return [
             {
-                "words": [
-                    [w.text, w.start, w.end, w.phonemes, w.space, w.durations, w.pitch, w.rate, w.joined]
-                    for w in piece.words
-                ],
+                "before": list(map(word_row, piece.before)),
+                "words": list(map(word_row, piece.words)),
+                "after": list(map(word_row, piece.after)),
                 "piece": [
                     piece.style,
                     piece.noise,
@@ -344,6 +350,14 @@ def _vector(
             vector["plan"] = {"error": message(str(error))}
     vector["notices"] = [message(str(each.message)) for each in caught]
     return vector
+
+
+def word_row(word: Word) -> tuple[Any, ...]:
+    """The fields of a word."""
+    return (
+        *(word.text, word.start, word.end, word.phonemes, word.space),
+        *(word.durations, word.pitch, word.rate, word.joined),
+    )
 
 
 def message(text: str) -> str:
