@@ -42,7 +42,6 @@ from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd
 from kokoro_tvm.runtime.text.frontend.letters import UnknownWordReader
 from kokoro_tvm.runtime.text.frontend.packages import ESPEAK
 from kokoro_tvm.runtime.text.markup import MarkupVocabulary
-from kokoro_tvm.runtime.text.markup.formulas import FORMULA
 from kokoro_tvm.validation.reference.phonemes import sentences
 
 __all__ = [
@@ -132,6 +131,10 @@ _MALFORMED = (
     "<speak>a</speak><speak>b</speak>",
     "\n  <speak>\r\na</p>\r</speak>",
     "<!DOCTYPE speak><speak>a</speak>",
+    "\x1e\r<!DOCTYPE speak>a",
+    "<speak>a</speak>]]",
+    "<speak>a]]",
+    "<speak>a\r",
     "<speak>\ud800</speak>",
     "<speak><sub>a</sub></speak>",
     "<speak><sub alias='b'>a<p/></sub></speak>",
@@ -253,8 +256,7 @@ def few_texts() -> list[tuple[str, str]]:
     """Texts of every kind: those of the committed file."""
     forms = [(form.written, "b" if form.british else "a") for form in written_forms()]
     read = [(text, "ab"[i % 2]) for i, text in enumerate([*_readings(), *sentences()[::60]])]
-    texts = [("a", "b"), *((text, "a") for text in _TEXTS), *forms[::4], *read, *drawn(40, seed=40)]
-    return _without_formulas(texts)
+    return [("a", "b"), *((text, "a") for text in _TEXTS), *forms[::4], *read, *list(drawn(40, seed=40))]
 
 
 def _readings() -> Iterator[str]:
@@ -268,12 +270,7 @@ def many_texts() -> list[tuple[str, str]]:
     """All written forms, all sentences, alternately American and British, and 2,000 random texts."""
     forms = [(form.written, code) for form in written_forms() for code in "ab"]
     read = [(text, "ab"[i % 2]) for i, text in enumerate(sentences())]
-    return _without_formulas([*((text, "b") for text in _TEXTS), *forms, *read, *drawn(2000, seed=20_000)])
-
-
-def _without_formulas(texts: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Leave out texts with formulas of LaTeX, which Python alone writes in a line of Unicode."""
-    return [(text, code) for text, code in texts if FORMULA.search(text) is None]
+    return [*((text, "b") for text in _TEXTS), *forms, *read, *drawn(2000, seed=20_000)]
 
 
 def drawn(count: int, seed: int) -> Iterator[tuple[str, str]]:
