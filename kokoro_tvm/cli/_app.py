@@ -21,8 +21,6 @@ from kokoro_tvm.cli import _output
 from kokoro_tvm.common.errors import BuildError, KokoroTvmError, OutOfMemoryError
 from kokoro_tvm.common.invocation import localize
 
-__all__ = ["build_app", "main"]
-
 # Names of commands by section of --help. A module has a function of its command's name. The function imports
 # torch, TVM, pydantic and the like when it is called, so that --help takes less than 0.3 s.
 _SECTIONS = {

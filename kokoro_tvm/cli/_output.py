@@ -16,26 +16,6 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-__all__ = [
-    "JobsOption",
-    "JsonFileOption",
-    "JsonOption",
-    "RootOption",
-    "check_file",
-    "console",
-    "detail",
-    "grid",
-    "is_quiet",
-    "is_verbose",
-    "note",
-    "print_json",
-    "print_json_items",
-    "progress_bar",
-    "set_verbosity",
-    "spinner",
-    "table",
-    "write_json",
-]
 
 _WIDTH = 132  # columns of output that does not go to a terminal
 

@@ -15,23 +15,6 @@ from kokoro_tvm.cli._output import note
 from kokoro_tvm.common.bundles import default_bundle
 from kokoro_tvm.common.errors import InputError
 
-__all__ = [
-    "BUNDLE",
-    "DEFAULT_VOICE",
-    "BundleOption",
-    "LanguageOption",
-    "LexiconOption",
-    "OmitOption",
-    "PlainOption",
-    "SsmlOption",
-    "ThreadsOption",
-    "VoiceOption",
-    "VoicesOption",
-    "chosen_voice",
-    "noted",
-    "without_blas_threads",
-]
-
 BUNDLE = default_bundle()
 DEFAULT_VOICE = "af_heart, or the bundle's first"
 

@@ -6,8 +6,6 @@ import os
 import threading
 from contextlib import AbstractContextManager
 
-__all__ = ["held_at_forks"]
-
 
 def held_at_forks() -> AbstractContextManager[object]:
     """Return a lock that `fork` acquires first, so that what it guards is consistent in the child.

@@ -11,8 +11,6 @@ from typing import BinaryIO
 
 from kokoro_tvm.common.errors import InputError, KokoroTvmError
 
-__all__ = ["hold_lock", "open_locked"]
-
 
 @contextmanager
 def hold_lock(path: Path, target: Path, error: type[KokoroTvmError] = InputError) -> Iterator[None]:

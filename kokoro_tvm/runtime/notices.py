@@ -10,8 +10,6 @@ from contextvars import ContextVar
 
 from kokoro_tvm.common.words import truncate
 
-__all__ = ["Notice", "SpeechWarning", "listed", "quoted", "receiving", "warn"]
-
 _MAX_WORDS = 20  # in a list of a message
 _PACKAGE = __name__.rpartition(".")[0]
 _receiver: ContextVar[Callable[[str], object] | None] = ContextVar("receiver", default=None)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-__all__ = ["FACTORS", "LONGEST_PAUSE", "MARKS", "Boundary"]
-
 Boundary: TypeAlias = Literal["clause", "sentence", "paragraph", "end"]
 """What ends at a division of a text; the pause depends on it."""
 

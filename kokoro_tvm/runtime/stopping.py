@@ -6,8 +6,6 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-__all__ = ["Cancellation", "CancelledError", "current_cancellation"]
-
 _current = threading.local()
 
 

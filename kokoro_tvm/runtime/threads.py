@@ -9,8 +9,6 @@ from pathlib import Path
 
 from kokoro_tvm.common.errors import InputError
 
-__all__ = ["MOST_THREADS", "choose_threads", "usable_cores"]
-
 MOST_THREADS = 1024
 
 

@@ -32,8 +32,6 @@ from kokoro_tvm.serving.service import Service
 from kokoro_tvm.serving.settings import Settings
 from kokoro_tvm.serving.wyoming import WyomingServer
 
-__all__ = ["create_app"]
-
 _log = logging.getLogger("kokoro_tvm.serving")
 _CHECK_INTERVAL_S = 5.0  # between two looks at the bundles' files
 _EXPOSED_HEADERS = (

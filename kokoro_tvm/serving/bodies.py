@@ -15,8 +15,6 @@ from kokoro_tvm.runtime.speech.words import TimedWord
 from kokoro_tvm.serving.encoding import Encoder, open_encoder
 from kokoro_tvm.serving.errors import ApiError
 
-__all__ = ["AudioBody", "Body", "CaptionBody", "EventBody", "describe_words"]
-
 
 class Body(Protocol):
     """Converts chunks of a speech into the body of a response. Threads call it one after the other.

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Protocol
 
-__all__ = ["ByteBudget", "Holder"]
-
 
 class Holder(Protocol):
     """Client that holds bytes."""

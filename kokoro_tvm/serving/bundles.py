@@ -11,8 +11,6 @@ from kokoro_tvm.runtime.bundle.voices import describe
 from kokoro_tvm.runtime.speech.synthesizer import Synthesizer
 from kokoro_tvm.serving.jobs import YieldingRunner
 
-__all__ = ["Bundles", "make_yielding", "name_folders"]
-
 _ENGLISH = frozenset("ab")  # letters of the languages that a bundle has data for
 
 

@@ -10,8 +10,6 @@ from kokoro_tvm.serving.jobs import SpeechJob
 if TYPE_CHECKING:
     from kokoro_tvm.serving.scheduler import Scheduler
 
-__all__ = ["Computation"]
-
 
 class Computation(SpeechJob):
     """Request for the result of a function, which takes turns as speech does."""

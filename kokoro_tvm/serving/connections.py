@@ -12,8 +12,6 @@ from typing import Any
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-__all__ = ["ConnectionTimer", "Connections", "TimedProtocol", "limit_connections", "log_loop_errors"]
-
 _log = logging.getLogger("kokoro_tvm.serving")
 _OTHER_FILES = 512  # of the bundle, the page, Wyoming's clients
 _BURST = 4096  # connections that may be accepted before those above the limit are closed

@@ -19,8 +19,6 @@ from kokoro_tvm.serving.bodies import AudioBody, Body
 from kokoro_tvm.serving.encoding import FORMATS
 from kokoro_tvm.serving.errors import ApiError
 
-__all__ = ["Download", "Downloads", "choose_file_name", "with_download"]
-
 _NAME = re.compile(rf"[0-9a-f]{{32}}\.({'|'.join(FORMATS)})")
 _PART = ".part"  # suffix of files that are not complete
 _log = logging.getLogger("kokoro_tvm.serving")

@@ -12,8 +12,6 @@ from kokoro_tvm.common.errors import BundleError, InputError, OutOfMemoryError
 from kokoro_tvm.common.words import truncate
 from kokoro_tvm.serving.scheduler import BusyError
 
-__all__ = ["ApiError", "describe_error", "describe_invalid_field"]
-
 _TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
 _CODES = {  # by pydantic's types of errors
     "missing": "missing_required_parameter",

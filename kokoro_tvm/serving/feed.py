@@ -7,8 +7,6 @@ from collections.abc import Iterator
 
 from kokoro_tvm.serving.jobs import PORTION, SpeechJob, current_job
 
-__all__ = ["Feed", "read_in_turns"]
-
 
 def read_in_turns(text: str) -> Iterator[str]:
     """Yield a text in portions, on the thread of a job; a more urgent job computes first before each."""

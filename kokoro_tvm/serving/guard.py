@@ -23,8 +23,6 @@ from kokoro_tvm.serving.metrics import Metrics
 from kokoro_tvm.serving.requests import LIMITS
 from kokoro_tvm.serving.settings import Settings
 
-__all__ = ["Guard"]
-
 _log = logging.getLogger("kokoro_tvm.serving")
 _PROTECTED_PATHS = ("/v1/", "/dev/", "/metrics")
 _CLOSE = {"Connection": "close"}  # the rest of the body is not read

@@ -22,7 +22,6 @@ from kokoro_tvm.runtime.stopping import CancelledError
 if TYPE_CHECKING:
     from kokoro_tvm.serving.scheduler import Scheduler
 
-__all__ = ["PORTION", "SpeechJob", "YieldingRunner", "current_job", "without_turn"]
 
 T = TypeVar("T")
 

@@ -14,8 +14,6 @@ from fastapi.routing import APIRoute
 from kokoro_tvm.common.words import shorten
 from kokoro_tvm.serving.errors import ApiError
 
-__all__ = ["ComputationRoute", "JsonRoute", "parse_json", "read_json"]
-
 _MAX_DEPTH = 16
 _MAX_VALUES = 10_000  # each takes up to thirty times the memory that it has in JSON
 _LARGE = 1 << 14  # bytes; less is read in less than a millisecond

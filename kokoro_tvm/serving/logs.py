@@ -13,8 +13,6 @@ from typing import Any
 from kokoro_tvm.runtime.notices import SpeechWarning
 from kokoro_tvm.serving.metrics import Metrics
 
-__all__ = ["JsonLines", "PlainLines", "log_notices", "start_logs"]
-
 _STANDARD_FIELDS = frozenset(vars(logging.makeLogRecord({}))) | {"message", "color_message"}
 # The query of an address: some clients send their key in it.
 _QUERY = re.compile(r"\?[\w.%-]+=[^\s\"']*")

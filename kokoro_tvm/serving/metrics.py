@@ -16,8 +16,6 @@ from prometheus_client import (
 from kokoro_tvm.serving.jobs import SpeechJob
 from kokoro_tvm.serving.scheduler import Scheduler
 
-__all__ = ["Metrics"]
-
 _SECONDS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0)
 _FACTORS = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0)
 

@@ -24,23 +24,6 @@ from kokoro_tvm.runtime.bundle.voices import MOST_VOICES
 from kokoro_tvm.serving.encoding import AudioFormat, SampleRate
 from kokoro_tvm.serving.settings import Settings
 
-__all__ = [
-    "LIMITS",
-    "CaptionedRequest",
-    "CombineRequest",
-    "DialogueRequest",
-    "DialogueTurn",
-    "NormalizationOptions",
-    "PhonemesRequest",
-    "PhonemizeRequest",
-    "RequestModel",
-    "SessionRequest",
-    "SpeechRequest",
-    "SsmlRequest",
-    "Text",
-    "VoiceName",
-]
-
 LIMITS: ContextVar[Settings] = ContextVar("limits")
 """Settings of the server that handles the current request."""
 

@@ -21,8 +21,6 @@ from kokoro_tvm.serving.jobs import SpeechJob
 from kokoro_tvm.serving.requests import SpeechRequest
 from kokoro_tvm.serving.service import Service
 
-__all__ = ["ComputedResponse", "SpeechResponse", "content_of", "notices_header", "respond_with_speech"]
-
 _MAX_HEADER_LENGTH = 4000  # characters; clients and proxies take 8 kB of headers
 _BLOCK_BYTES = 1 << 18  # sent at a time; between two blocks the event loop serves others
 _log = logging.getLogger("kokoro_tvm.serving")

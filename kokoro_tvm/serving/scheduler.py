@@ -21,8 +21,6 @@ from kokoro_tvm.serving.computation import Computation
 from kokoro_tvm.serving.jobs import SpeechJob
 from kokoro_tvm.serving.settings import Settings
 
-__all__ = ["BusyError", "Scheduler"]
-
 
 class BusyError(KokoroTvmError):
     """The queue is full; `retry_after` is the number of seconds after which a request may be accepted."""

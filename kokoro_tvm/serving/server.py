@@ -24,8 +24,6 @@ from kokoro_tvm.serving.pieces.cache import check_cache
 from kokoro_tvm.serving.settings import Settings
 from kokoro_tvm.serving.wyoming import check_port
 
-__all__ = ["create_worker_app", "serve", "uvicorn_options"]
-
 _M_ARENA_MAX = -8  # as malloc.h of glibc numbers it
 _WORKER_SETTINGS = "_KOKORO_TVM_SERVE"  # environment variable that hands the settings to the workers
 

@@ -25,8 +25,6 @@ from kokoro_tvm.serving.requests import PhonemesRequest, SpeechRequest
 from kokoro_tvm.serving.scheduler import Scheduler
 from kokoro_tvm.serving.settings import Settings
 
-__all__ = ["CurrentService", "Service"]
-
 _log = logging.getLogger("kokoro_tvm.serving")
 _MEASURED_FORMAT = "wav"  # begins with its length: all of a speech is planned before its first audio
 

@@ -21,8 +21,6 @@ from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.common.words import hint, shorten
 from kokoro_tvm.common.yaml_file import parse_yaml, read_text
 
-__all__ = ["PREFIX", "Settings", "option", "read_settings", "variable"]
-
 PREFIX = "KOKORO_TVM_SERVE_"
 """Of the environment variables."""
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from kokoro_tvm.builder.engine.cache import Cache
 from kokoro_tvm.cli._output import note
 
-__all__ = ["shared_cache"]
-
 
 def shared_cache() -> Cache | None:
     """Return the shared cache that the environment names, if any.

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from kokoro_tvm.runtime import Bundle
     from kokoro_tvm.tools.bench.results import Isa, Result
 
-__all__ = ["bench"]
 
 _DEFAULTS = {None: ("cpu", "cpu-bf16"), "avx2": ("x86-64-v3",)}  # by the instruction set of the peers
 

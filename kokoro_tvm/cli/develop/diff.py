@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from kokoro_tvm.builder.diagnostics.diff import Side, ValueDifference
     from kokoro_tvm.builder.project import Project
 
-__all__ = ["diff"]
 
 _DETAILS = ("stages", "files")  # sections that only --all prints
 _MAX_ROWS = 12  # of a section without --all

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from kokoro_tvm.builder.diagnostics.doctor import Finding
 
-__all__ = ["doctor", "table"]
 
 _STYLES = {"fine": "green", "note": "yellow", "wrong": "bold red"}
 _RECIPE = "recipe "

@@ -10,8 +10,6 @@ import typer
 from kokoro_tvm.cli._output import JsonOption, RootOption, spinner
 from kokoro_tvm.common.invocation import localize
 
-__all__ = ["explain"]
-
 
 def explain(
     what: Annotated[

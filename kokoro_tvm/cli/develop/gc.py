@@ -9,8 +9,6 @@ import typer
 
 from kokoro_tvm.cli._output import JsonOption, RootOption
 
-__all__ = ["gc"]
-
 
 def gc(
     keep: Annotated[

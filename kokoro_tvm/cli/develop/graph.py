@@ -9,8 +9,6 @@ import typer
 
 from kokoro_tvm.cli._output import RootOption, note
 
-__all__ = ["graph"]
-
 
 def graph(
     recipe: Annotated[str, typer.Argument(help="Name of the recipe.")] = "cpu",

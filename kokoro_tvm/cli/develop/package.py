@@ -9,8 +9,6 @@ import typer
 
 from kokoro_tvm.cli._output import RootOption
 
-__all__ = ["package"]
-
 
 def package(
     recipe: Annotated[str, typer.Argument(help="Name of a built recipe, or the folder of a bundle.")] = "cpu",

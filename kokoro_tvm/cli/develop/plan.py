@@ -13,8 +13,6 @@ from kokoro_tvm.cli._output import JobsOption, JsonOption, RootOption, grid, spi
 if TYPE_CHECKING:
     from kokoro_tvm.builder.diagnostics.plan import PlanStep
 
-__all__ = ["plan", "summarize"]
-
 
 def plan(
     recipes: Annotated[list[str] | None, typer.Argument(help="Names of recipes.", show_default="cpu")] = None,

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from kokoro_tvm.tools.lab.probe.values import Value
     from kokoro_tvm.validation.reference.reference import Reference
 
-__all__ = ["probe"]
 
 # More than ten times the largest error of any value, measured on Kokoro's weights (docs/accuracy.md).
 _TOLERANCES = {"float32": 1e-4, "bfloat16": 1e-1, "float16": 1e-2}

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from kokoro_tvm.runtime.session.profiler import Call, Kernel, Usage
     from kokoro_tvm.tools.lab.regressions import KernelComparison
 
-__all__ = ["Profile", "comparison_table", "profile", "table"]
 
 # "The morning train crosses the green valley slowly, and every window is full of light."
 _SENTENCE = "ðə mˈɔɹnɪŋ tɹˈAn kɹˈɔsᵻz ðə ɡɹˈin vˈæli slˈOli, ænd ˈɛvəɹi wˈɪndO ɪz fˈʊl ʌv lˈIt."

@@ -12,8 +12,6 @@ from kokoro_tvm.cli._output import note
 if TYPE_CHECKING:
     from kokoro_tvm.runtime.registry.artifact import OciLayer
 
-__all__ = ["push"]
-
 
 def push(
     bundle: Annotated[Path, typer.Argument(help="Folder of a bundle.")],

@@ -8,8 +8,6 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["register"]
-
 _RecipesOption = Annotated[Path, typer.Option("--recipes", metavar="DIR", help="Folder of the recipes.")]
 
 

@@ -9,8 +9,6 @@ import typer
 
 from kokoro_tvm.cli._output import RootOption
 
-__all__ = ["release"]
-
 
 def release(
     recipes: Annotated[list[str] | None, typer.Argument(help="Names of recipes.", show_default="all")] = None,

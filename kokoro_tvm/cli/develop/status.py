@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from kokoro_tvm.builder.diagnostics.status import StatusRow
 
-__all__ = ["status"]
 
 STYLES = {"current": "green", "stale": "yellow", "missing": "dim", "damaged": "red", "failed": "bold red"}
 

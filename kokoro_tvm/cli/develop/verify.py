@@ -9,8 +9,6 @@ import typer
 
 from kokoro_tvm.cli._output import JsonOption, RootOption
 
-__all__ = ["verify"]
-
 
 def verify(
     recipes: Annotated[list[str] | None, typer.Argument(help="Names of recipes.", show_default="all")] = None,

@@ -9,8 +9,6 @@ import typer
 
 from kokoro_tvm.cli._output import RootOption
 
-__all__ = ["web"]
-
 
 def web(
     recipe: Annotated[

@@ -23,18 +23,6 @@ if TYPE_CHECKING:
     from kokoro_tvm.runtime.documents.readers import Document
     from kokoro_tvm.runtime.documents.writers import Mark
 
-__all__ = [
-    "Receive",
-    "SpeechInput",
-    "SpeechOutput",
-    "find_marks",
-    "open_document",
-    "open_pipe",
-    "open_speaker",
-    "read_cover",
-    "speak",
-    "write_chapters",
-]
 
 _MAX_NAME = 80  # characters of a chapter's title in the name of its file
 _LONG = 400  # characters of a text that gets a progress bar

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from kokoro_tvm.serving.batch.manifest import BadLine, BatchUtterance
     from kokoro_tvm.serving.batch.speaking import UtteranceResult
 
-__all__ = ["batch"]
-
 
 def batch(
     manifest: Annotated[

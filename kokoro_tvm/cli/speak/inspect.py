@@ -10,8 +10,6 @@ import typer
 
 from kokoro_tvm.cli._output import JsonOption
 
-__all__ = ["inspect"]
-
 
 def inspect(
     path: Annotated[Path, typer.Argument(help="A compiled library (`.so`), or the folder of a bundle.")],

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from kokoro_tvm.runtime.text.frontend.normalization import FormChoice
     from kokoro_tvm.runtime.text.frontend.tokens import Utterance
 
-__all__ = ["phonemize"]
 
 _PORTION = 1 << 13  # bytes that are read together
 _TEXTS = frozenset({".txt", ".text", ".ssml"})

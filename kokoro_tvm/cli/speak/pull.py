@@ -9,8 +9,6 @@ import typer
 
 from kokoro_tvm.cli._output import note, progress_bar
 
-__all__ = ["pull"]
-
 
 def pull(
     source: Annotated[

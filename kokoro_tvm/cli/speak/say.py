@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["say"]
 
 _OUTPUT = Path("speech.wav")
 _INTERRUPTED = 128 + 2  # the usual status after SIGINT

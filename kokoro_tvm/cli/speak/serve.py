@@ -8,8 +8,6 @@ from kokoro_tvm.cli._output import is_quiet, is_verbose
 from kokoro_tvm.cli._speech import without_blas_threads
 from kokoro_tvm.common.errors import InputError
 
-__all__ = ["register"]
-
 
 def register(app: typer.Typer) -> None:
     """Add the command. pydantic-settings parses its options: the server's settings are the only list."""

@@ -13,7 +13,6 @@ from kokoro_tvm.cli._speech import BUNDLE, BundleOption, VoicesOption
 if TYPE_CHECKING:
     from kokoro_tvm.runtime import Voices
 
-__all__ = ["register"]
 
 _WEIGHT = re.compile(r":\s*([0-9.]+)")
 

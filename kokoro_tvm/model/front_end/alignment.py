@@ -12,8 +12,6 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["align"]
-
 _MAX_SYMBOLS = 3  # of a letter
 _ROUNDS = 6
 _SHARE = 4  # train on every fourth word

@@ -13,8 +13,6 @@ from typing import Any
 
 from kokoro_tvm.common.errors import BuildError
 
-__all__ = ["Cldr", "files_of"]
-
 _BASE = re.compile(r"(\d+)(?:/(\d+))?")
 _FORMS = ("one", "other")
 

@@ -31,17 +31,6 @@ from kokoro_tvm.runtime.text.frontend.dictionary import Dictionary, Entry, pack_
 from kokoro_tvm.runtime.text.frontend.hashing import string_id
 from kokoro_tvm.runtime.text.frontend.lexicon import FollowingSound, Lexicon
 
-__all__ = [
-    "LEXICON_FILES",
-    "NOTICES",
-    "TAGGER_FILES",
-    "SpacyFacts",
-    "convert",
-    "plain_words",
-    "read_spacy_facts",
-    "tagger_arrays",
-]
-
 Arrays = dict[str, NDArray[Any]]
 
 TAGGER_FILES = ("tok2vec/model", "tagger/model", "tagger/cfg", "tokenizer", "vocab/lookups.bin")

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from kokoro_tvm.native.libkokoro.patterns import Sets, compile_pattern
 from kokoro_tvm.runtime.text.frontend.normalization.language import expand_macros
 
-__all__ = ["language_arrays", "tokenizer_arrays"]
-
 _TOKENIZER = ("prefix", "suffix", "infix", "url")
 _OF_RULE = ("pattern", "after", "not_after")
 _OF_DOUBT = ("after", "before", "near", "unless")

@@ -17,8 +17,6 @@ from kokoro_tvm.model.front_end.yields import FILES, pinned_digests
 from kokoro_tvm.model.sources.material import Log, try_sources
 from kokoro_tvm.recipe.front_end import FrontEndSpec, PinnedFiles
 
-__all__ = ["fetch", "pack"]
-
 HOW_TO_SUPPLY = (
     "To supply an archive yourself, download it on any machine and add to the sources of this part in the "
     "model recipe an entry with `kind: file`, `path`, `sha256` and `folder`"

@@ -20,8 +20,6 @@ from kokoro_tvm.runtime.bundle.tensors import map_safetensors
 from kokoro_tvm.runtime.text.frontend.data import FIELD_SEPARATOR, HOMOGRAPH_TENSORS
 from kokoro_tvm.runtime.text.frontend.dictionary import pack_dictionary
 
-__all__ = ["TAGGER", "WEIGHTS", "homograph_arrays", "read_homographs"]
-
 WEIGHTS = Path(__file__).with_name("homographs.safetensors")
 TAGGER = "tagger"
 """Name of the tensor with the SHA-256 of the tagger's network."""

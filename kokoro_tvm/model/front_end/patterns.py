@@ -10,15 +10,6 @@ from typing import Any
 
 from kokoro_tvm.runtime.text.frontend.normalization.language import expand_macros
 
-__all__ = [
-    "PatternError",
-    "begins_with_group",
-    "check_pattern",
-    "check_spoken",
-    "find_beginnings",
-    "find_needed_characters",
-]
-
 _parser: Any = __import__("sre_parse") if sys.version_info < (3, 11) else re._parser  # type: ignore[attr-defined]
 _REFUSED = re.compile(r"\\[wWsSbBDAZzpP]|(?<!\\)\(\?(?:[aiLmsux#(]|P[=>])|\\[0-9]")
 _MAX_REPEATS = 512

@@ -15,8 +15,6 @@ from kokoro_tvm.model.front_end.alignment import align
 from kokoro_tvm.model.front_end.training import train, training_words
 from kokoro_tvm.runtime.text.frontend.joint_ngrams import JointNgrams
 
-__all__ = ["CMUDICT_FILE", "convert_phones", "read_cmudict"]
-
 CMUDICT_FILE = "cmudict.dict"
 """File of the CMU Pronouncing Dictionary."""
 

@@ -18,8 +18,6 @@ from kokoro_tvm.model.front_end.yields import SOUNDS
 from kokoro_tvm.recipe.validate import read_document
 from kokoro_tvm.runtime.text.frontend.sounds import MAX_REPEATS, PatternItem
 
-__all__ = ["RuleError", "SoundsFile", "compile_sounds", "list_sound_languages"]
-
 # Letters that Unicode does not decompose.
 _PLAIN = {
     "ß": "ss", "ç": "s", "æ": "ae", "œ": "oe", "ø": "o", "ð": "d", "þ": "t", "đ": "d", "ħ": "h", "ı": "i",

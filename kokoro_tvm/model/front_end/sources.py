@@ -23,8 +23,6 @@ from kokoro_tvm.recipe.front_end import (
     PypiSource,
 )
 
-__all__ = ["describe", "obtain"]
-
 _MAX_BYTES = 1 << 28  # of an archive
 
 

@@ -27,8 +27,6 @@ from kokoro_tvm.model.front_end.yields import TEXT
 from kokoro_tvm.recipe.validate import read_document
 from kokoro_tvm.runtime.text.frontend.normalization.templates import VERBS, template_parts
 
-__all__ = ["LanguageFile", "compile_language", "list_languages", "read_language_file"]
-
 _MACRO = re.compile(r"\{(?:(?P<group>[a-z]\w*)|(?P<named>[a-z]\w*):(?P<type>[A-Za-z]\w*))\}")
 _GROUP = re.compile(r"\(\?P<(\w+)>")
 

@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 from kokoro_tvm.model.front_end.alignment import align
 from kokoro_tvm.runtime.text.frontend.joint_ngrams import COST_STEPS, pack_ngrams
 
-__all__ = ["train", "training_words"]
-
 Numbers = NDArray[Any]
 
 _SHORTEST_WORD, _LONGEST_WORD, _MOST_PHONEMES = 3, 16, 20

@@ -7,8 +7,6 @@ from typing import Any
 
 from kokoro_tvm.recipe.front_end import FrontEndSpec
 
-__all__ = ["CONVERTERS", "FACTS", "FILES", "SOUNDS", "TEXT", "pinned_digests"]
-
 FILES = ("front_end.safetensors", "tagger.zip", "front_end.json")
 """The bundle's file; the tagger's own files, for the reference; the digests of what was fetched."""
 TEXT = Path(__file__).with_name("text")

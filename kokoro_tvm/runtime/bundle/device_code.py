@@ -12,8 +12,6 @@ from dataclasses import dataclass
 
 from kokoro_tvm.runtime.bundle.executable import LittleEndianReader
 
-__all__ = ["DeviceCode", "DeviceFunction"]
-
 
 @dataclass(frozen=True)
 class DeviceFunction:

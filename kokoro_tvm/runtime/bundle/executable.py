@@ -12,8 +12,6 @@ import struct
 from collections.abc import Iterator
 from typing import Any
 
-__all__ = ["LittleEndianReader", "read_manifest"]
-
 
 class LittleEndianReader:
     """A cursor over bytes; every method raises ValueError beyond their end."""

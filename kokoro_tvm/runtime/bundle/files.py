@@ -13,8 +13,6 @@ from collections.abc import Iterable, Iterator
 from kokoro_tvm.common.errors import BundleError
 from kokoro_tvm.runtime.bundle.manifest import FileRef
 
-__all__ = ["OpenFile", "OpenFiles"]
-
 _CHUNK = 1 << 20  # bytes
 # A named pipe in place of a file would otherwise block until somebody writes to it.
 _FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)

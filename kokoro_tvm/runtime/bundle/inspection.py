@@ -13,8 +13,6 @@ from kokoro_tvm.runtime.bundle.provenance import verify_provenance
 from kokoro_tvm.runtime.bundle.verification import verify_files
 from kokoro_tvm.runtime.threads import usable_cores
 
-__all__ = ["check_library", "inspect_bundle", "inspect_library"]
-
 
 def inspect_library(path: Path) -> dict[str, Any]:
     """Return the manifest of a library, which may be for another kind of machine.

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.common.words import truncate
 
-__all__ = ["KOKORO", "SpokenLanguage", "find_language", "name_of", "tags_of"]
-
 
 @dataclass(frozen=True)
 class SpokenLanguage:

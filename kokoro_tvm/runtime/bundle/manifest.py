@@ -16,8 +16,6 @@ from kokoro_tvm.common.errors import BundleError, InputError
 from kokoro_tvm.runtime.bundle.languages import KOKORO, SpokenLanguage
 from kokoro_tvm.runtime.bundle.node import ManifestNode
 
-__all__ = ["SCHEMA", "Bundle", "Component", "EntryPoint", "FileRef", "Library", "Port", "read_bundle"]
-
 SCHEMA = 5
 """The version of the layout of bundle.json. It decides alone whether a runtime reads a bundle; it changes
 only if an older runtime cannot read the new layout."""

@@ -12,17 +12,6 @@ from kokoro_tvm.common.errors import BundleError
 from kokoro_tvm.runtime.bundle.manifest import Bundle
 from kokoro_tvm.runtime.bundle.node import ManifestNode
 
-__all__ = [
-    "BUILDER",
-    "BUILD_TYPE",
-    "FILE",
-    "PREDICATE_TYPE",
-    "STATEMENT_TYPE",
-    "Provenance",
-    "read_provenance",
-    "verify_provenance",
-]
-
 FILE = "provenance.json"
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE = "https://slsa.dev/provenance/v1"

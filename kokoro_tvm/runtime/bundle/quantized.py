@@ -13,8 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["METADATA", "dequantize", "transform_taps"]
-
 METADATA = "quantized"
 """Key of a safetensors file's metadata: JSON with the arguments of `dequantize` by name of tensor."""
 

@@ -16,8 +16,6 @@ from kokoro_tvm.common.errors import BundleError
 from kokoro_tvm.runtime.bundle.files import OpenFile
 from kokoro_tvm.runtime.bundle.quantized import METADATA, dequantize
 
-__all__ = ["ALIGNMENT", "aligned", "aligned_empty", "map_safetensors", "read_safetensors"]
-
 ALIGNMENT = 64  # bytes; compiled kernels load whole vectors and may assume this much
 _DTYPES = {
     "F64": "<f8",

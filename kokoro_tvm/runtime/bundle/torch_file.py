@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from zipfile import ZipFile
 
-__all__ = ["read_tensor", "write_tensor"]
 
 _ROOT = "voice"
 _DATE = (1980, 1, 1, 0, 0, 0)  # equal voices are equal files

@@ -20,8 +20,6 @@ from pathlib import Path
 from kokoro_tvm.runtime.bundle.files import OpenFile, OpenFiles
 from kokoro_tvm.runtime.bundle.manifest import Bundle, FileRef
 
-__all__ = ["verify_bundle", "verify_files"]
-
 _LARGE_BYTES = 1 << 22  # smaller files take a few milliseconds together
 _CTIME_IS_CHANGE = os.name == "posix"
 _SETTLED_S = 2.0  # a file changed later may change again without a new time on a coarse clock

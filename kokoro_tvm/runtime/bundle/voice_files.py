@@ -18,17 +18,6 @@ from kokoro_tvm.common.words import shorten
 from kokoro_tvm.runtime.bundle.tensors import read_safetensors
 from kokoro_tvm.runtime.bundle.torch_file import read_tensor, write_tensor
 
-__all__ = [
-    "SUFFIXES",
-    "VOICE_ROWS",
-    "Table",
-    "check_voice_name",
-    "encode_voice",
-    "is_voice_file",
-    "read_voice",
-    "read_voices",
-]
-
 Table = NDArray[np.float32]
 
 VOICE_ROWS = 510

@@ -19,17 +19,6 @@ from kokoro_tvm.runtime.bundle.manifest import Bundle
 from kokoro_tvm.runtime.bundle.tensors import map_safetensors
 from kokoro_tvm.runtime.notices import warn
 
-__all__ = [
-    "LANGUAGES",
-    "MOST_VOICES",
-    "VOICES_REMEMBERED",
-    "VoiceInfo",
-    "Voices",
-    "describe",
-    "languages_of",
-    "style_of",
-]
-
 VOICES_REMEMBERED = 32
 """Size of the caches of languages and tables by voice, per request; a mix is one voice."""
 

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from kokoro_tvm.common.errors import InputError
 
-__all__ = ["Player", "open_player"]
-
 
 class Player:
     """An open output stream of the default device; mono, float32."""

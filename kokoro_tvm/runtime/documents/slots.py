@@ -12,8 +12,6 @@ from kokoro_tvm.runtime.speech.joins import ATTACK, RELEASE
 from kokoro_tvm.runtime.speech.piece import Piece
 from kokoro_tvm.runtime.speech.plan import Plan
 
-__all__ = ["plan_slots"]
-
 
 def plan_slots(slots: Sequence[Slot], plan: Callable[[str], Plan]) -> Plan:
     """Return one plan that begins each text at the start of its slot, and speaks faster in short slots.

@@ -18,8 +18,6 @@ from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.common.output import write_text
 from kokoro_tvm.runtime.locking import open_locked
 
-__all__ = ["Spool"]
-
 _BLOCK = 1 << 18  # samples of a read
 
 

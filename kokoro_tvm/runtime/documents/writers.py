@@ -27,17 +27,6 @@ from kokoro_tvm.runtime.speech.resampling import (
 )
 from kokoro_tvm.runtime.speech.wav import header
 
-__all__ = [
-    "FORMATS",
-    "Mark",
-    "audio_format",
-    "begin_wav",
-    "chapter_metadata",
-    "check_audio_file",
-    "has_ffmpeg",
-    "write_audio",
-]
-
 _Floats: TypeAlias = NDArray[np.float32]
 _M4B = ("-c:a", "aac", "-b:a", "64k", "-f", "ipod", "-movflags", "+faststart")  # transparent for one voice
 _MP3_BITRATE = "64k"

@@ -19,8 +19,6 @@ from urllib.parse import urlsplit
 
 from kokoro_tvm.common.errors import InputError
 
-__all__ = ["Layout", "Repository", "is_loopback", "parse_place", "parse_source"]
-
 # Grammar of names, tags and digests: OCI distribution specification, v1.1, "Pulling manifests".
 _NAME = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
 _REPOSITORY = re.compile(

@@ -16,17 +16,6 @@ from typing import Any
 from kokoro_tvm.common.errors import BundleError
 from kokoro_tvm.runtime.bundle.node import ManifestNode
 
-__all__ = [
-    "ARTIFACT_TYPE",
-    "EMPTY",
-    "MANIFEST_TYPE",
-    "MAX_MANIFEST_BYTES",
-    "OciLayer",
-    "build_manifest",
-    "read_layers",
-    "sha256_of",
-]
-
 MANIFEST_TYPE = "application/vnd.oci.image.manifest.v1+json"
 ARTIFACT_TYPE = "application/vnd.kokoro-tvm.bundle.v1"
 EMPTY = b"{}"

@@ -15,8 +15,6 @@ from kokoro_tvm.runtime.registry.artifact import OciLayer
 from kokoro_tvm.runtime.registry.sources import Source, read
 from kokoro_tvm.runtime.registry.web import TransferError
 
-__all__ = ["download", "report_write_errors"]
-
 _CHUNK = 1 << 20  # bytes
 _MAX_FAILURES = 4  # in a row that transfer nothing
 _PAUSE_S = 0.5  # after the first of them; doubled after each further one

@@ -36,7 +36,6 @@ from kokoro_tvm.runtime.registry.web import TransferError, Web
 if TYPE_CHECKING:
     from securesystemslib.signer import Key
 
-__all__ = ["PulledBundle", "pull"]
 
 _WORK = ".kokoro-tvm-pull"
 _MANIFEST = "bundle.json"

@@ -19,8 +19,6 @@ from kokoro_tvm.runtime.registry.address import Layout, Repository, is_loopback
 from kokoro_tvm.runtime.registry.artifact import MANIFEST_TYPE, MAX_MANIFEST_BYTES, sha256_of
 from kokoro_tvm.runtime.registry.web import TransferError, Web, transfer_error
 
-__all__ = ["REFERENCE", "Source", "open_source", "read_index"]
-
 REFERENCE = "org.opencontainers.image.ref.name"
 """The annotation of a layout's index that names a bundle."""
 

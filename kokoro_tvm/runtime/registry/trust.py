@@ -18,17 +18,6 @@ from kokoro_tvm.runtime.bundle.provenance import STATEMENT_TYPE
 if TYPE_CHECKING:
     from securesystemslib.signer import Key
 
-__all__ = [
-    "BOM_TYPE",
-    "PAYLOAD_TYPE",
-    "SBOM",
-    "SIGNED",
-    "bom_statement",
-    "key_bytes",
-    "key_ids",
-    "read_key",
-    "require_signature",
-]
 
 SIGNED = "bundle.intoto.jsonl"
 SBOM = "sbom.cdx.json"

@@ -15,8 +15,6 @@ from urllib.parse import urlencode, urljoin, urlsplit
 
 from kokoro_tvm.runtime.registry.address import is_loopback
 
-__all__ = ["TransferError", "Web", "next_url", "transfer_error"]
-
 _IDLE_TIMEOUT_S = 30.0
 _MAX_RESPONSE_BYTES = 1 << 16  # of an error or a token
 _TOKEN = re.compile(r"[!-~]+")

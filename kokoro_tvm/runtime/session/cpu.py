@@ -14,8 +14,6 @@ from kokoro_tvm.runtime.notices import warn
 
 _ARCH_PRCTL, _REQUEST, _TILES = 158, 0x1023, 18  # of Linux on x86-64: a system call and its arguments
 
-__all__ = ["check_cpu", "check_platform", "refuse_missing", "request_amx"]
-
 
 def check_cpu(bundle: Bundle, cpuinfo: Path = CPUINFO, emulated: frozenset[str] = frozenset()) -> None:
     """Refuse a bundle that this CPU cannot run, which would die of an illegal instruction.

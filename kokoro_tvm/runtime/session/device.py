@@ -18,8 +18,6 @@ from kokoro_tvm.common.errors import BundleError
 from kokoro_tvm.runtime.bundle.tensors import aligned_empty
 from kokoro_tvm.runtime.session.tvm_runtime import load_tvm_ffi, runtime_folders
 
-__all__ = ["DEVICE_TYPES", "Cpu", "Device", "DeviceTensor", "Gpu", "Output"]
-
 Array = NDArray[Any]
 _CPU, _FIRST, _POOLED = 1, 0, 2  # arguments of vm_initialization: device type, device id, allocator
 DEVICE_TYPES = {"cuda": 2, "metal": 8, "webgpu": 15}

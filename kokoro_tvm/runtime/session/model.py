@@ -19,8 +19,6 @@ from kokoro_tvm.runtime.session.routing import TooLongError
 from kokoro_tvm.runtime.session.session import ComponentRunner
 from kokoro_tvm.runtime.stopping import Cancellation
 
-__all__ = ["Floats", "Model", "frame_durations", "repeat_tokens", "token_of_frame"]
-
 Floats: TypeAlias = NDArray[np.float32]
 _MAX_DURATION = 1 << 40  # frames, far above any bucket; a tiny speed does not overflow int64
 

@@ -14,8 +14,6 @@ from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.common.words import format_number
 from kokoro_tvm.runtime.bundle.tensors import aligned
 
-__all__ = ["Noise", "check_seed", "draw_seed", "given_noise", "seed_words"]
-
 Noise: TypeAlias = NDArray[np.float32] | Callable[[int], NDArray[np.float32]]
 
 

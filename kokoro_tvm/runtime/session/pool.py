@@ -14,8 +14,6 @@ from typing import ParamSpec, TypeVar
 from kokoro_tvm.runtime.forks import held_at_forks
 from kokoro_tvm.runtime.session.tvm_runtime import pool_size, use_threads
 
-__all__ = ["compute"]
-
 P = ParamSpec("P")
 T = TypeVar("T")
 

@@ -12,18 +12,6 @@ from typing import Any
 from kokoro_tvm.runtime.bundle.node import ManifestNode
 from kokoro_tvm.runtime.session.session import Session
 
-__all__ = [
-    "OVERHEAD",
-    "Call",
-    "Kernel",
-    "Usage",
-    "kernels_of",
-    "read_kernels",
-    "record_calls",
-    "summarize",
-    "trace_events",
-]
-
 OVERHEAD = "vm"  # the operation of the virtual machine's own work: shapes, allocation, tuples
 
 

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime.bundle.tensors import aligned_empty
 
-__all__ = ["TooLongError", "fit", "length_axis", "smallest_bucket", "valid_part"]
-
 # Name of tensor -> (axis of its length, elements per token or frame; None: samples per frame). A bundle of
 # fixed lengths has numbers as shapes, which do not tell this.
 _LENGTH_AXES: dict[str, tuple[int, int | None]] = {

@@ -27,8 +27,6 @@ from kokoro_tvm.runtime.session.routing import fit, length_axis, smallest_bucket
 from kokoro_tvm.runtime.session.tvm_runtime import load_library, load_tvm_ffi
 from kokoro_tvm.runtime.stopping import Cancellation, current_cancellation
 
-__all__ = ["ComponentRunner", "Session", "SessionBase", "find_parameter"]
-
 Array = NDArray[Any]
 _LENGTH_INPUT = "length"
 _NO_MEMORY = re.compile("bad_alloc|out of memory", re.IGNORECASE)  # messages of C++ and of GPUs

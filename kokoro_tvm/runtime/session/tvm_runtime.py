@@ -21,8 +21,6 @@ from kokoro_tvm.common.errors import BundleError
 from kokoro_tvm.runtime.bundle.files import OpenFile
 from kokoro_tvm.runtime.forks import held_at_forks
 
-__all__ = ["load_library", "load_tvm_ffi", "pool_size", "private_copy", "runtime_folders", "use_threads"]
-
 _LIBRARY = {"darwin": "libtvm_runtime.dylib", "win32": "tvm_runtime.dll"}.get(
     sys.platform, "libtvm_runtime.so"
 )

@@ -15,18 +15,6 @@ from kokoro_tvm.common.words import format_number, truncate
 from kokoro_tvm.runtime.bundle.manifest import Bundle
 from kokoro_tvm.runtime.prosody import FACTORS
 
-__all__ = [
-    "SPEEDS",
-    "bound_speed",
-    "check_ref_s",
-    "check_speed",
-    "check_token_ids",
-    "finite_number",
-    "prosody_factor",
-    "set_field",
-    "whole_number",
-]
-
 SPEEDS = (0.25, 4.0)
 """Minimum and maximum speed of the model; beyond them, sounds are lost or drawn out."""
 

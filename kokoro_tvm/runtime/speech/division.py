@@ -16,8 +16,6 @@ from kokoro_tvm.runtime.prosody import Boundary
 from kokoro_tvm.runtime.speech.piece import CUT_FRAMES, Piece, Word
 from kokoro_tvm.runtime.text.phonemes import find_middle_cut
 
-__all__ = ["DIVISION", "Breath", "Division", "cut_piece", "divide_sentences", "halves", "symbols_of"]
-
 
 @dataclass(frozen=True)
 class Breath:

@@ -8,8 +8,6 @@ from dataclasses import replace
 from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime.speech.piece import Piece
 
-__all__ = ["stretch_pieces"]
-
 
 def stretch_pieces(pieces: Sequence[Piece], samples: int, rate: int, size: int) -> tuple[Piece, ...]:
     """Stretch sounds and pauses alike, to whole frames; the last pause takes the rest.

@@ -14,20 +14,6 @@ from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime.prosody import Boundary
 from kokoro_tvm.runtime.speech.piece import Piece, Word
 
-__all__ = [
-    "ATTACK",
-    "FADE",
-    "PAUSES",
-    "RELEASE",
-    "Pauses",
-    "fade_in",
-    "fade_out",
-    "mute",
-    "muted_spans",
-    "split_pause",
-]
-
-
 # A fricative is heard up to 90 ms before its token, and rises from silence before that. The last sound ends
 # 20 ms before `Word.heard`, at -32 dB (docs/timing.py).
 ATTACK = 0.150  # seconds kept before the first token with a sound

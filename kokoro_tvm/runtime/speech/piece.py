@@ -9,8 +9,6 @@ from kokoro_tvm.common.words import truncate
 from kokoro_tvm.runtime.notices import quoted
 from kokoro_tvm.runtime.speech.checks import prosody_factor, set_field, whole_number
 
-__all__ = ["CUT_FRAMES", "HALO_FRAMES", "LAST_SOUND", "MAX_FRAMES", "PAUSING_SOUND", "Piece", "Word"]
-
 LAST_SOUND = 5
 """Maximum number of frames for which the last phoneme before a pause is heard; the rest is silence.
 

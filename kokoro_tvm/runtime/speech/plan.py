@@ -18,8 +18,6 @@ from kokoro_tvm.runtime.speech.fitting import stretch_pieces
 from kokoro_tvm.runtime.speech.piece import MAX_FRAMES, Piece, Word
 from kokoro_tvm.runtime.speech.plan_file import plan_to_json, read_plan
 
-__all__ = ["Plan"]
-
 
 @dataclass(frozen=True)
 class Plan:

@@ -12,8 +12,6 @@ from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.common.words import truncate
 from kokoro_tvm.runtime.speech.piece import Piece, Word
 
-__all__ = ["SCHEMA", "plan_to_json", "read_plan"]
-
 SCHEMA = 1
 """The version of the layout of a plan's JSON."""
 

@@ -25,8 +25,6 @@ from kokoro_tvm.runtime.speech.piece import Piece, Word
 from kokoro_tvm.runtime.speech.rendering import predict, with_predicted
 from kokoro_tvm.runtime.text.phonemes import has_sound
 
-__all__ = ["PlannedPiece", "Style", "plan_pieces"]
-
 
 @dataclass(frozen=True)
 class PlannedPiece:

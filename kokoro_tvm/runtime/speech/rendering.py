@@ -24,8 +24,6 @@ from kokoro_tvm.runtime.speech.piece import Piece, Word
 from kokoro_tvm.runtime.speech.plan import Plan
 from kokoro_tvm.runtime.text.phonemes import encode
 
-__all__ = ["Renderer", "complete", "digest_of", "predict", "render", "round_durations", "with_predicted"]
-
 Renderer: TypeAlias = Callable[[Model, Floats, Plan, Piece, "Floats | None"], Floats]
 """Returns the audio of a piece: `render`, or a cache in front of it."""
 

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from kokoro_tvm.common.errors import InputError
 
-__all__ = ["SAMPLE_RATES", "TELEPHONE_RATE", "Resampler", "encode_alaw", "encode_ulaw", "resample"]
-
 SAMPLE_RATES = (8000, 16000, 22050, 24000, 44100, 48000)
 """Sample rates that audio is converted to, in Hz."""
 TELEPHONE_RATE = 8000

@@ -24,8 +24,6 @@ from kokoro_tvm.runtime.text.markup.values import list_symbols
 from kokoro_tvm.runtime.text.phonemes import clean_phonemes, has_sound
 from kokoro_tvm.runtime.text.reading import describe_missing_phonemes, phonemize_sentence
 
-__all__ = ["sentences_of_phonemes", "sentences_of_text", "words_of"]
-
 
 def sentences_of_text(
     text: str | Iterable[str],

@@ -22,8 +22,6 @@ from kokoro_tvm.runtime.speech.wav import header, write_wav
 from kokoro_tvm.runtime.speech.words import TimedWord, timeline, words_of_piece
 from kokoro_tvm.runtime.stopping import CancelledError
 
-__all__ = ["Chunk", "Speech", "Stream"]
-
 _MAX_FEATURES = 64  # pieces planned ahead with features, 0.3 MB each; others compute them again
 
 

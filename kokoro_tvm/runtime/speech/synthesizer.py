@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd
     from kokoro_tvm.runtime.text.markup import MarkupVocabulary
 
-__all__ = ["Speech", "Synthesizer"]
 
 _MAX_CHARACTERS = 2_000_000  # 40 hours, 13 GB of audio
 _WHOLE = Division(

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.common.output import check_place, whole_file
 
-__all__ = ["check_output", "header", "write_wav"]
-
 MAX_BYTES = (1 << 32) - 1024  # sizes in a WAV file have 32 bits
 _UNKNOWN_SIZE = (1 << 32) - 1  # as FFmpeg writes and reads it
 _FORMAT_PCM = 1

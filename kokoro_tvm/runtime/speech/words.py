@@ -9,8 +9,6 @@ from itertools import accumulate, pairwise
 from kokoro_tvm.runtime.speech.piece import Piece, Word
 from kokoro_tvm.runtime.speech.plan import Plan
 
-__all__ = ["EARLY_FRAMES", "TimedPhoneme", "TimedWord", "timeline", "words_of_piece"]
-
 EARLY_FRAMES = 2
 """Frames by which a token is heard before its place in the durations: after a pause, the energy of a word
 rises 30 to 65 ms earlier in all measured voices (docs/timing.py)."""

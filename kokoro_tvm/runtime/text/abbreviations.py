@@ -11,8 +11,6 @@ import json
 import re
 from pathlib import Path
 
-__all__ = ["find_abbreviation", "is_sentence_start"]
-
 _LAST_WORD = re.compile(r"(?:[^\W\d_]\.){0,10}[^\W\d_]{1,20}$")
 _NEXT_WORD = re.compile(r"([^\W\d_]{1,20}(?:['’][^\W\d_]{1,8})?)(?![\w.])")
 _WORDS: dict[str, list[str]] = json.loads(

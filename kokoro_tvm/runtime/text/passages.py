@@ -16,8 +16,6 @@ from kokoro_tvm.runtime.prosody import Boundary
 from kokoro_tvm.runtime.text.abbreviations import find_abbreviation, is_sentence_start
 from kokoro_tvm.runtime.text.frontend.blocks import LOOKAHEAD, match_block, may_begin_block
 
-__all__ = ["Passage", "split_passages"]
-
 _OPENING = "\"'“‘«¿¡([{*_「『（《〈【〔"
 _CLOSING = "\"'”’»)\\]}*_」』）》〉】〕"
 _WIDE = "。｡！？।॥"  # need no space after them

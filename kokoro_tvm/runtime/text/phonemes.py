@@ -7,8 +7,6 @@ from collections.abc import Mapping
 
 from kokoro_tvm.common.errors import InputError
 
-__all__ = ["clean_phonemes", "encode", "find_middle_cut", "has_sound"]
-
 _CLOSING = "[)\\]}”’»\"']*"
 # In order of preference; a part ends where the match ends. The last is for texts without space after marks.
 _BOUNDARIES = tuple(

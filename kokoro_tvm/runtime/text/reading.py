@@ -17,16 +17,6 @@ from kokoro_tvm.runtime.text.markup.omissions import omit
 from kokoro_tvm.runtime.text.markup.passages import split_sections, split_styled_passages
 from kokoro_tvm.runtime.text.scripts import describe_scripts
 
-__all__ = [
-    "check_text",
-    "describe_missing_phonemes",
-    "explain_markup",
-    "phonemize_markup",
-    "phonemize_portions",
-    "phonemize_sentence",
-    "phonemize_text",
-]
-
 
 def check_text(source: SourceText) -> None:
     """Check that a text is speakable.

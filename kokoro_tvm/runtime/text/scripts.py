@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
-__all__ = ["RANGES", "describe_scripts", "find_script"]
-
 # First and last code points of the blocks of common scripts (Unicode 15, Blocks.txt). libkokoro has this
 # table too (native/libkokoro/generated.py), and so have pages (web/scripts.js).
 RANGES = (

@@ -14,8 +14,6 @@ from kokoro_tvm.runtime.session.noise import check_seed
 from kokoro_tvm.runtime.speech.checks import check_speed
 from kokoro_tvm.runtime.text.markup.omissions import check_omissions
 
-__all__ = ["BadLine", "BatchUtterance", "read_manifest"]
-
 _FIELDS = ("name", "text", "phonemes", "voice", "speed", "seed", "omit")
 _NAME = re.compile(r"[\w][\w.+-]{0,199}")
 

@@ -36,8 +36,6 @@ from kokoro_tvm.runtime.locking import hold_lock
 from kokoro_tvm.runtime.notices import SpeechWarning
 from kokoro_tvm.serving.batch.manifest import BatchUtterance
 
-__all__ = ["BatchSettings", "UtteranceResult", "lock_folder", "speak", "speak_here", "speak_on_cluster"]
-
 _LOCK = ".batch.lock"
 
 

@@ -13,18 +13,6 @@ from kokoro_tvm.common.constants import SAMPLE_RATE
 from kokoro_tvm.runtime.speech.resampling import Resampler, encode_alaw, encode_ulaw
 from kokoro_tvm.runtime.speech.wav import header
 
-__all__ = [
-    "BITS_A_SECOND",
-    "AlawEncoder",
-    "Encoder",
-    "Floats",
-    "PcmEncoder",
-    "ResampledEncoder",
-    "UlawEncoder",
-    "WavEncoder",
-    "as_int16",
-]
-
 Floats = NDArray[np.float32]
 
 BITS_A_SECOND = 64_000

@@ -10,8 +10,6 @@ import numpy as np
 from kokoro_tvm.common.constants import SAMPLE_RATE
 from kokoro_tvm.serving.encoding.base import BITS_A_SECOND, Encoder, Floats
 
-__all__ = ["AacEncoder", "OpusEncoder"]
-
 
 class _FfmpegEncoder(Encoder):
     """Encoder of one codec in one container."""

@@ -10,8 +10,6 @@ import numpy as np
 from kokoro_tvm.common.constants import SAMPLE_RATE
 from kokoro_tvm.serving.encoding.base import Encoder, Floats, as_int16
 
-__all__ = ["FlacEncoder"]
-
 
 class FlacEncoder(Encoder):
     """16-bit FLAC, in blocks of 4096 samples."""

@@ -7,8 +7,6 @@ import importlib
 from kokoro_tvm.common.constants import SAMPLE_RATE
 from kokoro_tvm.serving.encoding.base import BITS_A_SECOND, Encoder, Floats, as_int16
 
-__all__ = ["Mp3Encoder"]
-
 _QUALITY = 5  # LAME's best, 2, takes three times as long, and nobody hears the difference at this rate
 
 

@@ -19,8 +19,6 @@ from kokoro_tvm.serving.metrics import Metrics
 from kokoro_tvm.serving.pieces.store import DamagedError, PieceStore
 from kokoro_tvm.serving.settings import Settings
 
-__all__ = ["PieceCache", "check_cache", "open_cache"]
-
 _QUICK_READ_S = 0.005  # for which a job keeps its turn: a disk answers sooner than the turn comes back
 _CLOSE_TIMEOUT_S = 5.0  # for pending writes when the server ends
 

@@ -19,8 +19,6 @@ import numpy as np
 from kokoro_tvm.common.remote import open_folder, whole_file
 from kokoro_tvm.runtime.session.model import Floats
 
-__all__ = ["DamagedError", "PieceStore"]
-
 _HEADER_BYTES = hashlib.sha256().digest_size
 _RECOUNT_PART = 16  # files are counted again after this part of the limit is written: others write too
 _TARGET = 0.875  # of the limit, after files are removed

@@ -20,8 +20,6 @@ from kokoro_tvm.serving.service import Service
 from kokoro_tvm.serving.wyoming.events import BLOCK, Event, encode, read_event
 from kokoro_tvm.serving.wyoming.info import describe_programs, find_voice
 
-__all__ = ["Connection"]
-
 _FORMAT = {"rate": SAMPLE_RATE, "width": 2, "channels": 1}
 _BLOCK_SAMPLES = 4096  # of one event, 170 ms
 _STRING: TypeAdapter[str] = TypeAdapter(Annotated[str, Field(min_length=0)])

@@ -11,8 +11,6 @@ from typing import Any
 from kokoro_tvm.serving.errors import ApiError
 from kokoro_tvm.serving.json_input import read_json
 
-__all__ = ["BLOCK", "Event", "encode", "read_event"]
-
 _VERSION = "1.10.2"  # of the protocol, as its reference implementation, the package wyoming, numbers it
 
 BLOCK = 1 << 16

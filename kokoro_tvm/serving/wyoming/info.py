@@ -11,8 +11,6 @@ from kokoro_tvm.runtime.bundle.voices import describe
 from kokoro_tvm.runtime.speech.synthesizer import Synthesizer
 from kokoro_tvm.serving.names import tag_of
 
-__all__ = ["describe_programs", "find_voice"]
-
 _MODEL = {"name": "hexgrad", "url": "https://huggingface.co/hexgrad/Kokoro-82M"}
 
 

@@ -11,16 +11,6 @@ if TYPE_CHECKING:
 
     from kokoro_tvm.validation.measure.gates import Verdict
 
-__all__ = [
-    "HELLO",
-    "ComponentOption",
-    "SeedOption",
-    "SpeedOption",
-    "UtteranceOption",
-    "parse_components",
-    "parse_lengths",
-    "verdict",
-]
 
 SpeedOption: TypeAlias = Annotated[
     float, typer.Option("--speed", help="Speed of `--text` and `--phonemes`: 2 is twice as fast.")

@@ -10,8 +10,6 @@ import typer
 from kokoro_tvm.cli._output import JsonFileOption, JsonOption, RootOption, check_file, note, write_json
 from kokoro_tvm.cli._speech import BUNDLE, BundleOption, ThreadsOption
 
-__all__ = ["corpus"]
-
 
 def corpus(
     bundle: BundleOption = BUNDLE,

@@ -19,8 +19,6 @@ from kokoro_tvm.cli._output import (
 from kokoro_tvm.cli._speech import BUNDLE, DEFAULT_VOICE, ThreadsOption, noted
 from kokoro_tvm.cli.develop.validate._options import SeedOption, SpeedOption
 
-__all__ = ["e2e"]
-
 
 def e2e(
     bundle: Annotated[

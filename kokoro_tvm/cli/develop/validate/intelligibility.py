@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
-__all__ = ["intelligibility"]
 
 _MAX_INCREASE = 0.01
 

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
     from kokoro_tvm.tools.lab.lengths import Edge, LengthSample
 
-__all__ = ["lengths"]
-
 
 def lengths(
     bundle: BundleOption = BUNDLE,

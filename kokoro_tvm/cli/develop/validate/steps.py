@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from kokoro_tvm.validation.measure.compare import Pair, StepRow
 
-__all__ = ["steps"]
-
 
 def steps(
     text: Annotated[str | None, typer.Option("--text", help="Text to speak: one paragraph.")] = None,

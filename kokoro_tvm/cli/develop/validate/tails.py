@@ -25,8 +25,6 @@ from kokoro_tvm.cli.develop.validate._options import (
     parse_lengths,
 )
 
-__all__ = ["tails"]
-
 
 def tails(
     bundle: BundleOption = Path("artifacts/cpu-masked"),

@@ -12,8 +12,6 @@ from dataclasses import dataclass, replace
 from kokoro_tvm.runtime.speech.words import TimedWord
 from kokoro_tvm.runtime.text.abbreviations import find_abbreviation, is_sentence_start
 
-__all__ = ["Cue", "CueWord", "join_words", "split_into_cues"]
-
 MAX_CHARACTERS = 42  # of a line
 MAX_LINES = 2
 MAX_SECONDS = 7.0

@@ -14,8 +14,6 @@ from xml.parsers import expat
 
 from kokoro_tvm.common.errors import InputError
 
-__all__ = ["BoundedZip", "open_zip"]
-
 _MAX_BYTES = 256 << 20  # unpacked, of all members that are read
 _MAX_MEMBERS = 20_000
 _MAX_RATIO = 1000  # deflate's own limit is 1032; text has 3 to 20

@@ -13,8 +13,6 @@ from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.common.words import truncate
 from kokoro_tvm.runtime.speech.plan import Plan
 
-__all__ = ["Chapter", "Document", "Slot", "decode_text", "import_parser", "omission"]
-
 _SEPARATOR = "\n\n"
 _BYTE_ORDER_MARKS = {
     codecs.BOM_UTF8: "utf-8-sig",

@@ -11,8 +11,6 @@ from kokoro_tvm.runtime.documents.readers.bounded_zip import open_zip
 from kokoro_tvm.runtime.documents.readers.document import Chapter, Document, import_parser, omission
 from kokoro_tvm.runtime.documents.readers.html import parse_page
 
-__all__ = ["read"]
-
 _STYLES = "p[style-name='Title'] => h1:fresh"
 _BACK_LINK = re.compile(r'<a href="#(?:foot|end)note-ref-[^"]*">↑</a>')
 

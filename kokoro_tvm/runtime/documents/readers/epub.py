@@ -12,8 +12,6 @@ from kokoro_tvm.runtime.documents.readers.bounded_zip import BoundedZip, open_zi
 from kokoro_tvm.runtime.documents.readers.document import Chapter, Document, omission
 from kokoro_tvm.runtime.documents.readers.html import decode_page, parse_page
 
-__all__ = ["read"]
-
 _PAGE_TYPES = frozenset(
     {"application/xhtml+xml", "text/html", "application/xml", "text/xml"}
     | {"text/x-oeb1-document", "application/x-dtbook+xml"}

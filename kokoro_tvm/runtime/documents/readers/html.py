@@ -10,8 +10,6 @@ from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime.documents.readers.document import Document, decode_text, import_parser, omission
 from kokoro_tvm.runtime.documents.readers.page import BLOCKS, Page, PageBuilder
 
-__all__ = ["decode_page", "parse_page", "read"]
-
 _SILENT = frozenset(
     {"script", "style", "template", "noscript", "svg", "math", "select", "textarea", "nav"}
     | {"rt", "rp"}  # the pronunciation above a word, which is read from the word

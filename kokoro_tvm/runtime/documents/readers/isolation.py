@@ -15,8 +15,6 @@ from pathlib import Path
 from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime.documents.readers.document import Chapter, Document
 
-__all__ = ["main", "read_isolated"]
-
 TIMEOUT_S = 300
 MAX_MEMORY_BYTES = 4 << 30  # of address space; Linux alone enforces it
 

@@ -17,8 +17,6 @@ from kokoro_tvm.runtime.documents.readers.document import Chapter, Document, dec
 from kokoro_tvm.runtime.documents.readers.page import BLOCKS, PageBuilder
 from kokoro_tvm.runtime.text.frontend.source import parse_link
 
-__all__ = ["read"]
-
 _MAX_NESTING = 100  # levels of lists and quotations; an item is two
 _MAX_BRACKET_NESTING = 8
 _FRONT_MATTER = re.compile(

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 
 from kokoro_tvm.runtime.documents.readers.document import Chapter
 
-__all__ = ["BLOCKS", "Page", "PageBuilder"]
-
 BLOCKS = frozenset(
     {"address", "article", "aside", "blockquote", "body", "caption", "dd", "div", "dl", "dt", "fieldset"}
     | {"figcaption", "figure", "footer", "form", "header", "hr", "li", "main", "ol", "p", "pre", "section"}

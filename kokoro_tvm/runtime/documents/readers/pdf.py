@@ -14,8 +14,6 @@ from typing import Any
 from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime.documents.readers.document import Chapter, Document, import_parser, omission
 
-__all__ = ["read"]
-
 _MAX_PAGES = 5000
 _BULLETS = ("•", "◦", "▪", "‣", "·", "●", "–  ")
 _SENTENCE_END = re.compile(r"[.!?:…。！？][\"'”’»)\]]*\Z")

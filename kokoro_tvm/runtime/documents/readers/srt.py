@@ -9,8 +9,6 @@ from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime.documents.readers.document import Chapter, Document, Slot, decode_text
 from kokoro_tvm.runtime.notices import quoted
 
-__all__ = ["read"]
-
 _TIME = r"(\d{1,3}):(\d{1,2}):(\d{1,2})[,.](\d{1,3})"
 _TIMES = re.compile(rf"\s*{_TIME}\s*-->\s*{_TIME}")
 _ALMOST_TIMES = re.compile(rf"-->|^\s*{_TIME}\s*[-–—=>→]{{1,4}}\s*{_TIME}\s*$")

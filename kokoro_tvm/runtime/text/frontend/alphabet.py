@@ -5,8 +5,6 @@ Alphabet and rules are those of misaki 0.9.4 (hexgrad, Apache-2.0).
 
 from __future__ import annotations
 
-__all__ = ["CONSONANTS", "PRIMARY", "SECONDARY", "VOWELS", "restress", "sound_weight"]
-
 PRIMARY = "ˈ"
 SECONDARY = "ˌ"
 VOWELS = frozenset("AIOQWYaiuæɑɒɔəɛɜɪʊʌᵻ")

@@ -9,8 +9,6 @@ import re
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-__all__ = ["LOOKAHEAD", "Block", "match_block", "may_begin_block"]
-
 Kind: TypeAlias = Literal["heading", "item", "numbered", "row", "fence", "rule"]
 
 LOOKAHEAD = 8

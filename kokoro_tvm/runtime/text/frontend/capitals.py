@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-__all__ = ["choose_shouted_tags", "find_shouted_words"]
-
 _APOSTROPHES = dict.fromkeys(map(ord, "'‘’"))
 _NO_PRONOUN_AFTER = ("DT", "JJ", "PRP$")
 _ADVERBS = ("TODAY", "TONIGHT", "TOMORROW", "YESTERDAY")  # which are tagged as nouns

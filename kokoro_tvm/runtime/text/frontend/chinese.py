@@ -20,8 +20,6 @@ from tempfile import TemporaryDirectory
 from kokoro_tvm.runtime.text.frontend.source import Edit, SourceText
 from kokoro_tvm.runtime.text.frontend.tokens import LATIN, NUMBER, Token, copy_spacing
 
-__all__ = ["Chinese"]
-
 _ZERO = {"〇": "零"}  # misaki has only the second
 _WIDE = re.compile("[Ａ-Ｚａ-ｚ]")
 _NUMBER = re.compile(r"(?<![-./%℃年月日])[-./%℃年月日]*[0-9][-./%℃年月日0-9]*")

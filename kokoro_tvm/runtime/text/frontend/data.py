@@ -21,16 +21,6 @@ from kokoro_tvm.runtime.text.frontend.joint_ngrams import JointNgrams
 from kokoro_tvm.runtime.text.frontend.tagger import MaxoutLayer, TaggerData
 from kokoro_tvm.runtime.text.frontend.tokenizer import TokenizerRules
 
-__all__ = [
-    "CONTEXT_LAYERS",
-    "FIELD_SEPARATOR",
-    "FORMAT",
-    "HOMOGRAPH_TENSORS",
-    "SUBFIELD_SEPARATOR",
-    "EnglishData",
-    "FrontEndFile",
-]
-
 FORMAT = 6
 """Version of the layout, in the tensor `format`."""
 CONTEXT_LAYERS = 4

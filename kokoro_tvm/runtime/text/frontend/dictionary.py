@@ -26,8 +26,6 @@ from functools import lru_cache
 from itertools import accumulate, pairwise
 from typing import TypeAlias
 
-__all__ = ["Dictionary", "Entry", "pack_dictionary"]
-
 Entry: TypeAlias = "str | Mapping[str, str | None]"
 """Phonemes of a word; or phonemes by part of speech, "DEFAULT" among them. None: spelled letter by letter."""
 

@@ -30,8 +30,6 @@ from kokoro_tvm.runtime.text.frontend.tagger import Tagger
 from kokoro_tvm.runtime.text.frontend.tokenizer import RawToken, Tokenizer
 from kokoro_tvm.runtime.text.frontend.tokens import Token
 
-__all__ = ["EnglishFrontEnd", "FallbackReader", "Pronunciation"]
-
 Pronunciation = tuple[str, str]
 """Phonemes, and their origin ("lexicon", "names", "espeak", "letters", "spelled")."""
 FallbackReader = Callable[[str], "Pronunciation | None"]

@@ -11,10 +11,8 @@ import re
 import unicodedata
 
 from kokoro_tvm.runtime.notices import quoted, warn
-from kokoro_tvm.runtime.text.frontend.espeak_process import EspeakError, exclusive_espeak, phonemize
+from kokoro_tvm.runtime.text.frontend.espeak_process import EspeakError, phonemize
 from kokoro_tvm.runtime.text.scripts import find_script
-
-__all__ = ["EspeakEnglish", "EspeakError", "EspeakLanguage", "exclusive_espeak", "is_readable"]
 
 _SYLLABIC = "\u0329"
 # In order; ^ ties symbols of one sound.

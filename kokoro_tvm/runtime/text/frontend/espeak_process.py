@@ -20,8 +20,6 @@ from importlib.util import find_spec
 from kokoro_tvm.common.errors import KokoroTvmError
 from kokoro_tvm.runtime.forks import held_at_forks
 
-__all__ = ["EspeakError", "exclusive_espeak", "phonemize"]
-
 TIMEOUT_S = 60.0
 """Seconds for an answer, including the start of the process. A sentence takes a millisecond."""
 

@@ -35,8 +35,6 @@ from kokoro_tvm.runtime.text.frontend.tokens import Token, Utterance
 from kokoro_tvm.runtime.text.frontend.user_lexicon import UserLexicon
 from kokoro_tvm.runtime.text.scripts import describe_scripts
 
-__all__ = ["FrontEnd", "FrontEndResult"]
-
 _ENGLISH = "ab"
 _UNSPACED = frozenset("jz")  # languages that are written without spaces between words
 _opening = held_at_forks()

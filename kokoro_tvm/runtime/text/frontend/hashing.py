@@ -9,8 +9,6 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping
 
-__all__ = ["hash_rows", "hash_text", "string_id"]
-
 _MASK = (1 << 64) - 1
 _LOW = (1 << 32) - 1
 _FACTOR = 0xC6A4A7935BD1E995

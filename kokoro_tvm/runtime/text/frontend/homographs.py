@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 
 from kokoro_tvm.runtime.text.frontend.hashing import hash_text
 
-__all__ = ["HomographData", "Homographs", "names", "neighbor_states"]
-
 Floats = NDArray[np.float32]
 
 _NEAR, _FAR = 2, 8  # words on either side: by place, and as a bag

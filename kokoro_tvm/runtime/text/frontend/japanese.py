@@ -14,8 +14,6 @@ from typing import Any
 from kokoro_tvm.runtime.text.frontend.source import Edit, SourceText
 from kokoro_tvm.runtime.text.frontend.tokens import LATIN, NUMBER, Token, copy_spacing
 
-__all__ = ["Japanese"]
-
 _RANGE = re.compile(r"[〜～](?=\d)")
 _MISAKI_FIGURES = 9
 _MOST_FIGURES = 16

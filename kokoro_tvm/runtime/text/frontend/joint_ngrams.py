@@ -28,8 +28,6 @@ from numpy.typing import NDArray
 
 from kokoro_tvm.runtime.text.frontend.alphabet import PRIMARY, SECONDARY, restress
 
-__all__ = ["COST_STEPS", "JointNgrams", "pack_ngrams"]
-
 COST_STEPS = 8
 """Units of cost in one bit."""
 _MAX_MARGIN = 12 * COST_STEPS  # of a hypothesis over the best one

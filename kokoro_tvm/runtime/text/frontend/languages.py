@@ -13,15 +13,14 @@ from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime.bundle.languages import KOKORO, SpokenLanguage
 from kokoro_tvm.runtime.prosody import MARKS
 from kokoro_tvm.runtime.text.frontend.chinese import Chinese
-from kokoro_tvm.runtime.text.frontend.espeak import EspeakError, EspeakLanguage, exclusive_espeak
+from kokoro_tvm.runtime.text.frontend.espeak import EspeakLanguage
+from kokoro_tvm.runtime.text.frontend.espeak_process import EspeakError, exclusive_espeak
 from kokoro_tvm.runtime.text.frontend.japanese import Japanese
 from kokoro_tvm.runtime.text.frontend.packages import find_packages
 from kokoro_tvm.runtime.text.frontend.sounds import SoundRules
 from kokoro_tvm.runtime.text.frontend.source import SourceText
 from kokoro_tvm.runtime.text.frontend.strings import align_words
 from kokoro_tvm.runtime.text.frontend.tokens import Token, Utterance
-
-__all__ = ["phonemize_sources", "run_converter"]
 
 _Converter: TypeAlias = Callable[[str], list[Token]]
 

@@ -9,8 +9,6 @@ from kokoro_tvm.runtime.prosody import MARKS
 from kokoro_tvm.runtime.text.frontend.source import WORD, SourceText
 from kokoro_tvm.runtime.text.frontend.tokens import Token
 
-__all__ = ["find_unspoken"]
-
 _NO_SOUND = "".join(sorted(MARKS)) + " "
 _SIGNS = ("Sc", "Sm", "So")  # categories of what is said by a word
 _SIGNS_AND_MARKS = (*_SIGNS, "Mc", "Mn")  # such as vowel signs, with the letter they stand on

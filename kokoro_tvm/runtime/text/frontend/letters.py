@@ -7,10 +7,9 @@ import unicodedata
 
 from kokoro_tvm.runtime.notices import quoted, warn
 from kokoro_tvm.runtime.text.frontend.data import EnglishData
-from kokoro_tvm.runtime.text.frontend.espeak import EspeakEnglish, EspeakError, exclusive_espeak
+from kokoro_tvm.runtime.text.frontend.espeak import EspeakEnglish
+from kokoro_tvm.runtime.text.frontend.espeak_process import EspeakError, exclusive_espeak
 from kokoro_tvm.runtime.text.frontend.lexicon import FollowingSound, Lexicon
-
-__all__ = ["UnknownWordReader", "strip_accents"]
 
 _VOWELS = frozenset("aeiouy")
 _POSSESSIVE = re.compile(r"['’][sS]\Z")

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from kokoro_tvm.runtime.text.frontend.alphabet import PRIMARY, SECONDARY, restress
 from kokoro_tvm.runtime.text.frontend.dictionary import Dictionary, Entry
 
-__all__ = ["FollowingSound", "Lexicon", "capital_stress"]
-
 # An American t after these is tapped before a vowel.
 _TAPPING = frozenset("AIOWYiuæɑəɛɪɹʊʌ")
 _SYMBOLS = {"%": "percent", "&": "and", "+": "plus", "@": "at"}

@@ -7,8 +7,6 @@ import shlex
 import sys
 from dataclasses import dataclass
 
-__all__ = ["CHINESE", "ESPEAK", "JAPANESE", "LanguagePackages", "find_packages"]
-
 _MISAKI_ENDS = (3, 13)  # misaki 0.9.4, the last release, needs an older Python
 
 

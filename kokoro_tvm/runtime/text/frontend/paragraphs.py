@@ -9,8 +9,6 @@ from dataclasses import dataclass, field
 from kokoro_tvm.runtime.text.frontend.blocks import match_block
 from kokoro_tvm.runtime.text.frontend.source import WORD, Edit, SourceText, skip_links
 
-__all__ = ["split_paragraphs"]
-
 _LEAD = re.compile(r"(?:\s|>(?=[\s>]|$))*")  # with the marks of a quotation
 _CELL = re.compile(r" ?\| ?")
 _BOX = re.compile(r"\[[ xX]?\] ")

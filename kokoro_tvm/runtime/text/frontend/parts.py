@@ -11,16 +11,6 @@ from dataclasses import dataclass
 from kokoro_tvm.runtime.text.frontend.alphabet import PRIMARY, restress, sound_weight
 from kokoro_tvm.runtime.text.frontend.subtokens import split_word
 
-__all__ = [
-    "FALLBACK_ORIGINS",
-    "PAUSE_MARKS",
-    "SILENT_JOINERS",
-    "WordPart",
-    "finish_word",
-    "group_into_words",
-    "join_parts",
-]
-
 PAUSE_MARKS = frozenset(";:,.!?—…")
 """Marks of a pause or a change of tone."""
 SILENT_JOINERS = frozenset("',-._‘’/")

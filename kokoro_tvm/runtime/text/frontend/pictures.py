@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["EMOJI", "has_speakable_character"]
-
 EMOJI = (
     "[\u231a\u231b\u23e9-\u23f3\u2600-\u27bf\u2b50\u2b55\U0001f1e6-\U0001f1ff\U0001f300-\U0001f3fa"
     "\U0001f400-\U0001faff]"

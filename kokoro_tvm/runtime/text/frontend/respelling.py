@@ -11,8 +11,6 @@ import re
 from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.common.words import shorten
 
-__all__ = ["is_respelling", "phonemize_respelling"]
-
 _VOWELS = {
     "air": "ɛɹ", "arr": "æɹ", "eer": "ɪɹ", "err": "ɛɹ", "eye": "I", "ire": "Iɹ", "oor": "ʊɹ", "ohr": "ɔɹ",
     "our": "Wɹ", "ow": "W", "ah": "ɑ", "ar": "ɑɹ", "aw": "ɔ", "ay": "A", "ee": "i", "eh": "ɛ", "er": "ɜɹ",

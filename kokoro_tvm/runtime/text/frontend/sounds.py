@@ -18,8 +18,6 @@ from kokoro_tvm.runtime.prosody import MARKS
 from kokoro_tvm.runtime.text.frontend.normalization.language import LETTER
 from kokoro_tvm.runtime.text.frontend.tokens import LATIN, Token
 
-__all__ = ["EDGE", "MAX_REPEATS", "RulePass", "SoundRules"]
-
 EDGE = "#"
 """Stands at both ends of every word."""
 MAX_REPEATS = 32

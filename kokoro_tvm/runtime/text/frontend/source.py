@@ -9,8 +9,6 @@ from dataclasses import dataclass, replace
 
 from kokoro_tvm.runtime.text.frontend.pictures import has_speakable_character
 
-__all__ = ["WORD", "Edit", "Link", "SourceText", "apply_aliases", "edit_matches", "parse_link", "skip_links"]
-
 WORD = re.compile(r"\S+")
 """Characters between spaces."""
 _INTEGER = re.compile(r"[-+]?[0-9]+")

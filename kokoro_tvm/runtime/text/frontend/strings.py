@@ -11,8 +11,6 @@ from difflib import SequenceMatcher
 from kokoro_tvm.runtime.prosody import MARKS
 from kokoro_tvm.runtime.text.frontend.tokens import Token, is_word_character
 
-__all__ = ["align_words", "tokenize_phonemes"]
-
 _WINDOW = 512
 """Symbols that are compared at once. Most sentences have fewer."""
 

@@ -10,8 +10,6 @@ import re
 import unicodedata
 from functools import lru_cache
 
-__all__ = ["split_word"]
-
 # U capital, l small letter, o letter without case, 9 figure, . and , as they are, - or _, ' any apostrophe,
 # x anything else.
 _LETTER = "[Ulo]"

@@ -18,8 +18,6 @@ from kokoro_tvm.runtime.text.frontend.dictionary import Dictionary
 from kokoro_tvm.runtime.text.frontend.hashing import hash_rows, string_id
 from kokoro_tvm.runtime.text.frontend.tokenizer import RawToken
 
-__all__ = ["MaxoutLayer", "Tagger", "TaggerData", "word_shape"]
-
 Floats = NDArray[np.float32]
 
 _FIRST_SEED = 8  # of the first table; each has the next

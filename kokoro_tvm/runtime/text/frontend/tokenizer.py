@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
-__all__ = ["LONGEST_PART", "RawToken", "Tokenizer", "TokenizerRules"]
-
 LONGEST_PART = 256
 """Characters without a space that the rules see together: some of spaCy's take quadratic time."""
 

@@ -7,8 +7,6 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-__all__ = ["LATIN", "NUMBER", "Token", "Utterance", "copy_spacing", "is_word_character"]
-
 LATIN = "[A-Za-zÀ-ÖØ-öø-ɏ]"
 """Pattern of a letter of the Latin script."""
 

@@ -15,8 +15,6 @@ from kokoro_tvm.runtime.text.frontend.source import Link, SourceText
 from kokoro_tvm.runtime.text.frontend.tokens import is_word_character
 from kokoro_tvm.runtime.text.markup.values import check_symbols
 
-__all__ = ["UserLexicon", "parse_lexicon", "read_lexicon"]
-
 _APOSTROPHES = str.maketrans({"’": "'", "‘": "'"})
 _MAX_CHARACTERS = 200  # of a word, and of its phonemes
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["ARGUMENT", "FORMULA", "write_formula"]
-
 _FUNCTION_END = "\u2061"
 _MAX_DEPTH = 12
 _NAMED = (

@@ -16,8 +16,6 @@ from kokoro_tvm.runtime.text.frontend.source import WORD, SourceText, parse_link
 from kokoro_tvm.runtime.text.markup.items import Break, MarkupItem, MarkupVocabulary, SpeakingStyle, TextRun
 from kokoro_tvm.runtime.text.markup.values import check_symbols, locate_errors, parse_duration, parse_rate
 
-__all__ = ["LONGEST_LINK", "collapse_space", "parse_brackets"]
-
 LONGEST_LINK = 500
 """Most characters of a link."""
 

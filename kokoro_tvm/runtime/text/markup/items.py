@@ -9,8 +9,6 @@ from typing import TypeAlias
 from kokoro_tvm.runtime.prosody import Boundary
 from kokoro_tvm.runtime.text.frontend.source import SourceText
 
-__all__ = ["Break", "MarkupItem", "MarkupVocabulary", "SpeakingStyle", "TextRun"]
-
 
 @dataclass(frozen=True)
 class SpeakingStyle:

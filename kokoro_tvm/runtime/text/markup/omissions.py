@@ -16,8 +16,6 @@ from kokoro_tvm.runtime.text.frontend.source import Edit, SourceText, skip_links
 from kokoro_tvm.runtime.text.markup.formulas import ARGUMENT, FORMULA, write_formula
 from kokoro_tvm.runtime.text.markup.items import MarkupItem, TextRun
 
-__all__ = ["OMISSIONS", "check_omissions", "omit"]
-
 OMISSIONS = {
     "citations": "references as [3] and (Smith, 2019)",
     "code": "code between backticks and in fenced blocks",

@@ -11,8 +11,6 @@ from kokoro_tvm.runtime.text.frontend.source import Link, SourceText
 from kokoro_tvm.runtime.text.markup.items import Break, MarkupItem, SpeakingStyle, TextRun
 from kokoro_tvm.runtime.text.passages import Passage, split_passages
 
-__all__ = ["StyledPassage", "split_sections", "split_styled_passages"]
-
 _CLOSING_MARKS = frozenset(";:,.!?…)”»—。、，；：！？")
 _RANKS: dict[Boundary, int] = {"clause": 0, "sentence": 1, "paragraph": 2, "end": 3}
 

@@ -27,8 +27,6 @@ from kokoro_tvm.runtime.text.markup.values import (
 )
 from kokoro_tvm.runtime.text.markup.xml import XmlStreamParser
 
-__all__ = ["BREAKS", "ELEMENTS", "IGNORED_ELEMENTS", "parse_ssml"]
-
 BREAKS = {"none": None, "x-weak": 0.05, "weak": 0.2, "medium": 0.3, "strong": 0.4, "x-strong": 0.8}
 """Strength of `<break>` to seconds; None for no pause."""
 _STRESSES = {"strong": 2.0, "moderate": 1.0, "none": None, "reduced": -1.0}

@@ -10,17 +10,6 @@ from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime.notices import quoted
 from kokoro_tvm.runtime.prosody import FACTORS, LONGEST_PAUSE
 
-__all__ = [
-    "RATES",
-    "check_symbols",
-    "convert_ipa",
-    "list_symbols",
-    "locate_errors",
-    "parse_duration",
-    "parse_pitch",
-    "parse_rate",
-]
-
 _TIME = re.compile(r"\+?(\d{1,9}(?:\.\d{0,9})?|\.\d{1,9})\s*(s|ms)", re.IGNORECASE | re.ASCII)
 _FACTOR = re.compile(r"(\d{1,9}(?:\.\d{0,9})?|\.\d{1,9})(%?)", re.ASCII)
 _HERTZ = re.compile(r"[-+]?[\d.]+\s*hz", re.ASCII)

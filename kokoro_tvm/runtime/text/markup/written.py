@@ -7,8 +7,6 @@ from collections.abc import Iterable
 from kokoro_tvm.runtime.text.frontend.source import Link, SourceText
 from kokoro_tvm.runtime.text.markup.items import Break, MarkupItem, SpeakingStyle
 
-__all__ = ["write_brackets"]
-
 
 def write_brackets(items: Iterable[MarkupItem], voice: str | None) -> str:
     """Return a text that `parse_brackets` parses to the same items, except for pitches.

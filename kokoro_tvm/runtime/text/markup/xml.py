@@ -14,8 +14,6 @@ from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime.text.frontend.source import SourceText
 from kokoro_tvm.runtime.text.markup.values import locate_errors
 
-__all__ = ["XmlHandler", "XmlStreamParser"]
-
 _MAX_PENDING = 1 << 16  # bytes of an incomplete tag
 
 

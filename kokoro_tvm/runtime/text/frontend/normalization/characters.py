@@ -8,15 +8,6 @@ from collections.abc import Iterator
 
 from kokoro_tvm.runtime.text.frontend.source import Edit, edit_matches
 
-__all__ = [
-    "compose_letters",
-    "divide_long_words",
-    "expand_ligatures",
-    "expand_numerals",
-    "unify_apostrophes",
-    "unify_dashes",
-]
-
 # A letter with combining marks, and the parts of a Korean syllable.
 _DECOMPOSED = re.compile(
     "[^\u0300-\u036f\u0900-\u0903][\u0300-\u036f\u093c\u3099\u309a]{1,8}|[\u1100-\u11ff]{2,3}"

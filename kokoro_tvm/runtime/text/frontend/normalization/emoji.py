@@ -9,8 +9,6 @@ from collections.abc import Iterator
 from kokoro_tvm.runtime.text.frontend.pictures import EMOJI
 from kokoro_tvm.runtime.text.frontend.source import Edit, edit_matches
 
-__all__ = ["describe_emoji", "name_emoji"]
-
 _CHANGES = "[\ufe0e\ufe0f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]"  # modifiers: skin, colour, region
 _ONE = f"{EMOJI}{_CHANGES}*"
 _EMOJI = re.compile(

@@ -13,8 +13,6 @@ from typing import Any, TypeAlias
 
 from kokoro_tvm.runtime.text.frontend.normalization.spellout import spell_out
 
-__all__ = ["LETTER", "WORD", "Doubt", "LanguageRules", "WrittenFormRule", "expand_macros"]
-
 ListEntry: TypeAlias = "str | Mapping[str, str]"
 """Meaning of a word of a list: words, or words by plural form ("one", "other") and gender."""
 

@@ -12,8 +12,6 @@ from collections.abc import Iterator
 
 from kokoro_tvm.runtime.text.frontend.source import Edit, SourceText, edit_matches
 
-__all__ = ["decode_entities", "remove_image_marks", "remove_marks", "remove_tags"]
-
 _INLINE = (
     "a abbr b bdi bdo big cite code del dfn em font i ins kbd mark q s samp small span strike strong sub sup"
 )

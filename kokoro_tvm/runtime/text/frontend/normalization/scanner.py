@@ -24,8 +24,6 @@ from kokoro_tvm.runtime.text.frontend.normalization.language import (
 from kokoro_tvm.runtime.text.frontend.normalization.templates import fill_template
 from kokoro_tvm.runtime.text.frontend.source import Edit, SourceText
 
-__all__ = ["Choice", "FormEdits", "Proposal", "TagFunction", "Verbalizer", "fold"]
-
 TagFunction = Callable[[str], Mapping[int, str]]
 """Function from a text to the part of speech of each word, by the place of its first character."""
 

@@ -7,8 +7,6 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
-__all__ = ["RuleSets", "spell_out"]
-
 RuleSets: TypeAlias = Mapping[str, Sequence[tuple[int, int, str]]]
 """Name of a rule set to its rules in order: (least number, divisor, text)."""
 

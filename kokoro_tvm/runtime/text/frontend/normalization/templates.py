@@ -9,8 +9,6 @@ from dataclasses import dataclass
 
 from kokoro_tvm.runtime.text.frontend.normalization.language import LanguageRules, ListEntry, WrittenFormRule
 
-__all__ = ["VERBS", "fill_template", "template_parts"]
-
 VERBS = (
     *("one", "form", "minor", "number", "figures", "pieces", "parted", "spelled", "read", "lower", "roman"),
     *("hundredths", "raised", "whole"),
