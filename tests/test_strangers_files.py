@@ -436,6 +436,7 @@ _OTHERS = {
     "runtime/text/frontend/espeak_child.py": "reads what its parent process writes",
     "runtime/text/frontend/espeak_process.py": "reads what its child process writes",
     "runtime/text/frontend/dictionary.py": "reads a file whose digest the bundle has",
+    "runtime/text/frontend/joint_ngrams.py": "reads a file whose digest the bundle has",
 }
 
 

@@ -79,8 +79,8 @@ def test_help_of_the_wheel_lists_its_own_commands(environment: tuple[Path, Path]
     command = [sys.executable, "-I", "-S", "-c", code, *map(str, environment)]
     process = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert process.returncode == 0, process.stderr
-    listed = re.findall(r"^  ([a-z]+)  ", process.stdout.partition("Commands:")[2], re.MULTILINE)
-    assert listed == ["say", "batch", "pull", "serve", "phonemize", "inspect", "voices"]
+    listed = re.findall(r"^  ([a-z]+)  ", process.stdout, re.MULTILINE)
+    assert listed == ["say", "batch", "phonemize", "voices", "pull", "inspect"]  # serve needs an extra
 
 
 @pytest.mark.parametrize("command", ["build", "bench", "verify"])

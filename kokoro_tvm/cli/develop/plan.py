@@ -90,8 +90,8 @@ def summarize(steps: Sequence[PlanStep], workers: int) -> list[str]:
     if restore:
         lines.append(f"{_stages(restore, 'is', 'are')} restored from the store.")
     if perhaps:
-        total = _total([*run, *perhaps], workers)
-        lines.append(f"{_stages(perhaps, 'may', 'may')} have to run after that{total} in all.")
+        total = _total([*run, *perhaps], workers, " in all")
+        lines.append(f"{_stages(perhaps, 'may', 'may')} have to run after that{total}.")
     return lines
 
 
@@ -99,7 +99,7 @@ def _stages(steps: Sequence[PlanStep], verb: str, plural: str) -> str:
     return f"1 stage {verb}" if len(steps) == 1 else f"{len(steps)} stages {plural}"
 
 
-def _total(steps: Sequence[PlanStep], workers: int) -> str:
+def _total(steps: Sequence[PlanStep], workers: int, scope: str = "") -> str:
     from kokoro_tvm.builder.diagnostics.forecast import Forecast
 
     unknown = sum(step.seconds is None for step in steps)
@@ -108,6 +108,6 @@ def _total(steps: Sequence[PlanStep], workers: int) -> str:
     if unknown == len(steps):
         return ", duration unknown: never built here"
     seconds = _format_seconds(Forecast(steps, workers).seconds())
-    return f", about {seconds} with {workers} at a time" + (
+    return f", about {seconds}{scope} with {workers} at a time" + (
         f", and {unknown} of unknown duration" if unknown else ""
     )

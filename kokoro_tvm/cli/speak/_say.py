@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from kokoro_tvm.runtime import Plan, Stream, Synthesizer, TimedWord
     from kokoro_tvm.runtime.documents.readers import Document
     from kokoro_tvm.runtime.documents.writers import Mark
+    from kokoro_tvm.runtime.speech.division import Division
 
 
 _MAX_NAME = 80  # characters of a chapter's title in the name of its file
@@ -69,6 +70,7 @@ class SpeechInput:
         manner: Voice, speed and seed.
         phonemes: Whether the text is phonemes.
         markup: The markup to follow if it is not.
+        division: Into pieces, of a text.
     """
 
     tts: Synthesizer
@@ -76,6 +78,7 @@ class SpeechInput:
     manner: dict[str, Any]
     phonemes: bool
     markup: dict[str, Any]
+    division: Division
 
     def plan(self) -> Plan:
         """Return the plan."""
@@ -88,7 +91,7 @@ class SpeechInput:
             return plan_slots(document.slots, lambda text: tts.plan(text, **self.markup, **self.manner))
         if self.phonemes:
             return tts.plan_phonemes(document.text, **self.manner)
-        return tts.plan(document.text, **self.markup, **self.manner)
+        return tts.plan(document.text, **self.markup, **self.manner, division=self.division)
 
     def stream(self, skip: int) -> Stream:
         """Return the stream of chunks, of which the first `skip` are not computed."""
@@ -96,7 +99,8 @@ class SpeechInput:
             return self.tts.render_stream(self.plan(), skip=skip)
         if self.phonemes:
             return self.tts.stream_phonemes(self.document.text, skip=skip, **self.manner)
-        return self.tts.stream(self.document.text, skip=skip, **self.markup, **self.manner)
+        options = {**self.markup, **self.manner, "division": self.division}
+        return self.tts.stream(self.document.text, skip=skip, **options)
 
     def digest(self) -> str:
         """Return the digest of everything that decides about the samples."""
@@ -106,7 +110,14 @@ class SpeechInput:
         slots = [[slot.start, slot.end, slot.text] for slot in document.slots]
         plan = document.plan.to_json() if document.plan is not None else None
         parts: list[Any] = [kokoro_tvm.__version__, tts.bundle.sha256, document.text, slots, plan]
-        parts += [self.phonemes, self.manner, self.markup, tts.front_end.lexicon.entries, tts.voices.own]
+        parts += [
+            self.phonemes,
+            self.manner,
+            self.markup,
+            self.division.first_s,
+            tts.front_end.lexicon.entries,
+            tts.voices.own,
+        ]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 

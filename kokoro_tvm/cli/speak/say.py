@@ -173,6 +173,7 @@ def say(
     from kokoro_tvm.runtime.documents.writers import check_audio_file, has_ffmpeg, write_audio
     from kokoro_tvm.runtime.session.noise import check_seed
     from kokoro_tvm.runtime.speech.checks import check_speed
+    from kokoro_tvm.runtime.speech.division import DIVISION, UNCUT
     from kokoro_tvm.runtime.text.markup.omissions import check_omissions
 
     # Refuse wrong arguments before anything that takes time.
@@ -211,7 +212,8 @@ def say(
         tts = Synthesizer(
             bundle, threads=threads, verify=verify, sha256=sha256, lexicon=lexicon, voices=voices
         )
-        source = SpeechInput(tts, document, manner, phonemes, markup)
+        division = DIVISION if play or pipe is not None else UNCUT  # nobody waits for the start of a file
+        source = SpeechInput(tts, document, manner, phonemes, markup, division)
         rate = tts.bundle.sample_rate
         if save_plan is not None:
             plan = source.plan()

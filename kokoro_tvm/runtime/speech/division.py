@@ -6,6 +6,7 @@ pieces are hurried, so they are divided at clauses.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -70,7 +71,10 @@ class Division:
 
 
 DIVISION = Division()
-"""Division of a request that names none."""
+"""Division of a stream whose request names none."""
+
+UNCUT = Division(first_s=math.inf)
+"""Division of a whole speech, whose first sound nobody waits for."""
 
 MIN_PART = 40
 """Minimum number of frames of both parts of a first utterance."""

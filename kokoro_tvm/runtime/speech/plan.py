@@ -12,6 +12,7 @@ from numbers import Real
 from typing import Any
 
 from kokoro_tvm.common.errors import InputError
+from kokoro_tvm.common.words import format_number
 from kokoro_tvm.runtime.prosody import LONGEST_PAUSE
 from kokoro_tvm.runtime.speech.checks import finite_number, set_field, whole_number
 from kokoro_tvm.runtime.speech.fitting import stretch_pieces
@@ -55,9 +56,9 @@ class Plan:
         longest = LONGEST_PAUSE * self.sample_rate
         for place, piece in enumerate(self.pieces):
             if piece.pause > longest:
+                seconds = format_number(piece.pause // self.sample_rate)
                 raise InputError(
-                    f"The pause after piece {place} lasts {piece.pause / self.sample_rate:.0f} s; "
-                    f"{LONGEST_PAUSE} s is the longest."
+                    f"The pause after piece {place} lasts {seconds} s; {LONGEST_PAUSE} s is the longest."
                 )
 
     @property

@@ -25,7 +25,7 @@ from kokoro_tvm.runtime.session.model import Floats, Model, frame_durations
 from kokoro_tvm.runtime.session.noise import Noise, draw_seed, given_noise, seed_words
 from kokoro_tvm.runtime.session.session import ComponentRunner, Session
 from kokoro_tvm.runtime.speech.checks import SPEEDS, check_ref_s, check_speed, check_token_ids
-from kokoro_tvm.runtime.speech.division import DIVISION, Breath, Division
+from kokoro_tvm.runtime.speech.division import DIVISION, UNCUT, Breath, Division
 from kokoro_tvm.runtime.speech.joins import PAUSES, Pauses
 from kokoro_tvm.runtime.speech.plan import Plan
 from kokoro_tvm.runtime.speech.planning import PlannedPiece, Style, plan_pieces
@@ -159,7 +159,7 @@ class Synthesizer:
         speed: float = 1.0,
         seed: int | None = 0,
         pauses: Pauses = PAUSES,
-        division: Division = DIVISION,
+        division: Division = UNCUT,
         ssml: bool | None = None,
         language: str | None = None,
         markup: bool = True,
@@ -176,7 +176,7 @@ class Synthesizer:
             seed: of the noise, 0 to 2**64 - 1. The same seed gives the same audio. None: a random one, which
                 the plan of the result has.
             pauses: seconds of silence between pieces.
-            division: lengths of pieces in phonemes.
+            division: lengths of pieces; by default, the first utterance is whole (`UNCUT`).
             ssml: whether the text is SSML; None: it is if it begins with `<speak>`.
             language: letter or tag of a language of the bundle, such as "b" or "en-GB"; None: that of each
                 voice.
@@ -201,7 +201,7 @@ class Synthesizer:
         speed: float = 1.0,
         seed: int | None = 0,
         pauses: Pauses = PAUSES,
-        division: Division = DIVISION,
+        division: Division = UNCUT,
         ssml: bool | None = None,
         language: str | None = None,
         markup: bool = True,
@@ -245,7 +245,7 @@ class Synthesizer:
             speed: factor; above 1 is faster.
             seed: of the noise; None: a random one, which `Stream.plan` has.
             pauses: seconds of silence between pieces.
-            division: lengths of pieces in phonemes.
+            division: lengths of pieces; by default, a long first utterance is decoded in two pieces.
             ssml: whether the text is SSML; None: it is if it begins with `<speak>`.
             skip: number of pieces that are planned but not rendered, to resume a speech; None: all.
             language: letter or tag; None: that of each voice.

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from kokoro_tvm.runtime import Synthesizer
+from kokoro_tvm.runtime.speech.division import DIVISION
 from kokoro_tvm.runtime.speech.plan import Plan
 from kokoro_tvm.runtime.speech.words import timeline
 from kokoro_tvm.validation.measure.gates import Verdict, none_off
@@ -42,7 +43,7 @@ def validate_text(tts: Synthesizer, program: SpeakProgram, decode: bool) -> Iter
         voice = next((name for name in tts.voices.names if name.startswith(letter)), None)
         if language is None or language.espeak is not None or voice is None:
             continue
-        plan = tts.plan(text, voice, markup=False)
+        plan = tts.plan(text, voice, division=DIVISION, markup=False)
         words, audio = program.synthesize_text(text, voice, decode)
         yield none_off("max_c_off", count_off(words, format_words(plan)), f"{language.name} words")
         if decode:

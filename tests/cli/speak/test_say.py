@@ -29,6 +29,7 @@ from kokoro_tvm.runtime import Chunk, Piece, Plan, SpeechWarning, Word
 from kokoro_tvm.runtime.bundle.languages import KOKORO
 from kokoro_tvm.runtime.documents.readers.document import Chapter, Document
 from kokoro_tvm.runtime.documents.writers import Mark
+from kokoro_tvm.runtime.speech.division import UNCUT
 from kokoro_tvm.runtime.speech.words import words_of_piece
 
 
@@ -109,6 +110,7 @@ def test_say_defaults(
         "voices": None,
         "text": "Hello world.",
         "voice": None,
+        "division": UNCUT,
         "speed": 1.0,
         "seed": 0,
         "ssml": None,

@@ -173,6 +173,7 @@ WORD = Word("a", 0, 1, "a", "", (1,))
         (lambda: Piece((WORD,), pitch=()), "at least one factor"),
         (lambda: Piece((replace(WORD, phonemes="", durations=()),)), "no phonemes"),
         (lambda: Plan((Piece((WORD,), pause=10**9),), "v"), "3600 s is the longest"),
+        (lambda: Plan((Piece((WORD,), pause=10**5000),), "v"), "3600 s is the longest"),
         (lambda: Plan((), "v", speed=0.0), "above 0"),
         (lambda: Plan((), "v", seed=-1), "seed of a plan"),
         (lambda: Plan((), "v", seed=2**64), "seed of a plan should be within 0..18446744073709551615"),
