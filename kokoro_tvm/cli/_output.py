@@ -173,10 +173,10 @@ def check_file(*paths: Path | None) -> None:
 
 
 def write_json(path: Path | None, data: Any, printed: bool = False) -> None:
-    """Write a JSON file, completely or not at all, and print its path. Do nothing without a path.
+    """Write a JSON file, completely or not at all, and print its path.
 
     Args:
-        path: The file.
+        path: The file; None: none is written.
         data: The result.
         printed: Whether to print the data on standard output as well.
     """

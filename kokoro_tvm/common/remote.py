@@ -25,7 +25,7 @@ def has_protocol(url: str, protocols: tuple[str, ...]) -> bool:
     return any(part.lower().startswith(tuple(f"{p}:" for p in protocols)) for part in url.split("::"))
 
 
-def unreachable(url: str) -> str | None:
+def missing_library(url: str) -> str | None:
     """Return why no installed library can read a URL, or None if one can."""
     from fsspec import get_filesystem_class
     from fsspec.utils import get_protocol

@@ -37,7 +37,7 @@ def nearest(word: str, valid: Iterable[str]) -> str | None:
     best, best_score = None, (False, _NEAR)
     for candidate in valid:
         matcher.set_seq1(candidate.lower())
-        score = _has_one_typo(lower, candidate.lower()), matcher.ratio()
+        score = _has_at_most_one_typo(lower, candidate.lower()), matcher.ratio()
         if score > best_score:
             best, best_score = candidate, score
     return best
@@ -62,8 +62,8 @@ def truncate(text: str, most: int = 40) -> str:
     return text if len(text) <= most else f"{text[:most]}…"
 
 
-def _has_one_typo(left: str, right: str) -> bool:
-    """Return whether one letter is added, dropped, replaced or swapped with its neighbour."""
+def _has_at_most_one_typo(left: str, right: str) -> bool:
+    """Return whether at most one letter is added, dropped, replaced or swapped with its neighbour."""
     start = _count_equal(left, right)
     left, right = left[start:], right[start:]
     end = _count_equal(left[::-1], right[::-1])

@@ -40,7 +40,7 @@ class SplitModule:
 
 
 def make_pass_context(pass_context: Mapping[str, Any]) -> Any:
-    """Create TVM's PassContext from a recipe's `pass_context`.
+    """Create TVM's PassContext from a recipe's `pass_context`, always without `tirx.AnnotateEntryFunc`.
 
     Args:
         pass_context: opt_level, disabled_passes and config.

@@ -29,6 +29,7 @@ def _infer_shape(*, x: Shape, **_: Any) -> Shape:
 
 
 def _build_cpu_kernel(call: OpCall) -> Any:
+    """Build the kernel: activate, then double the steps by a transposed depthwise convolution of 3 taps."""
     channels = int(call.shapes["x"][2])
     k = CpuKernel("upsample_pool", call.features.lanes)
     with k:

@@ -17,7 +17,7 @@ VOICE_SHAPE = (VOICE_ROWS, 2 * STYLE_DIM)
 
 
 def read_voices(folder: Path, names: Iterable[str]) -> dict[str, torch.Tensor]:
-    """Read the file of every voice: NAME.pt, .npy, .bin or .safetensors.
+    """Read the file of every voice, NAME.pt, .npy, .bin or .safetensors, as float32 of VOICE_SHAPE.
 
     Raises BuildError if a voice has no file, or several, or its file is not a voice.
     """

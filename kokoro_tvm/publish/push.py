@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from urllib.parse import quote
 
 from kokoro_tvm.common.errors import BundleError, InputError
-from kokoro_tvm.common.remote import READ_ONLY, has_protocol, open_folder, unreachable, whole_file
+from kokoro_tvm.common.remote import READ_ONLY, has_protocol, missing_library, open_folder, whole_file
 from kokoro_tvm.publish.attestation import statements
 from kokoro_tvm.publish.distribution import bundle_files, open_content, size_of, verified_bundle
 from kokoro_tvm.runtime.registry.address import Layout, Repository
@@ -106,7 +106,7 @@ def push(
 
 
 def _open_target(place: Repository | Layout) -> _Registry | _Folder:
-    """Return the writer of a place. Raises InputError if it is a digest, read-only or unreachable."""
+    """Return the writer of a place. Raises InputError if it is a digest, read-only or of an unknown protocol."""
     if isinstance(place, Repository):
         if ":" in place.reference:
             raise InputError(f"{place} is a digest, which follows from a bundle. Push to a tag.")
@@ -115,7 +115,7 @@ def _open_target(place: Repository | Layout) -> _Registry | _Folder:
         raise InputError(
             f"{place} is a web server and cannot be written to. Push to a folder, and put that there."
         )
-    if reason := unreachable(place.place):
+    if reason := missing_library(place.place):
         raise InputError(f"{place} cannot be reached: {reason}.")
     return _Folder(place)
 
@@ -223,7 +223,7 @@ class _Folder:
 
 @contextmanager
 def _translate_errors() -> Iterator[None]:
-    """Raise errors of a file system as TransferError."""
+    """Raise every error of the block as TransferError."""
     try:
         yield
     except Exception as error:  # libraries of protocols raise errors of their own

@@ -51,7 +51,7 @@ def write_release(
 
     Args:
         graphs: The recipes.
-        out: Folder to write to.
+        out: Folder to write to. Files that it has already count as parts of the release.
         signer: Signs provenance and bill of materials; None: nothing is signed.
         wheels: Names of recipes whose wheels are written; None: write everything that `write_package` writes,
             of every recipe. That takes twice the size of the bundles.

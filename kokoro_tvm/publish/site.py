@@ -144,7 +144,7 @@ def _list_in_load_order(bundle: Bundle) -> list[Path]:
 
 
 def _write_worker(site: Path) -> None:
-    """Write the version and the files of the site at the top of its service worker."""
+    """Write the site's version and files at the top of its service worker. Call it after all are written."""
     worker = site / _WORKER
     files = {
         file.relative_to(site).as_posix(): file_sha256(file)

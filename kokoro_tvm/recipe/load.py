@@ -125,7 +125,7 @@ def _load(recipe: RawRecipe, index: RecipeIndex) -> LoadedRecipe | ModelFile:
     if is_model(tree):
         _check_extends_no_model(recipe, index)
         return validate(resolve_gates(tree, tree), ModelFile)
-    model_tree = _find_model(tree, index)
+    model_tree = _resolve_model(tree, index)
     tree, model_tree = resolve_gates(tree, model_tree), resolve_gates(model_tree, model_tree)
     model = validate(model_tree, ModelFile)
     target = validate(tree, TargetFile)
@@ -135,8 +135,8 @@ def _load(recipe: RawRecipe, index: RecipeIndex) -> LoadedRecipe | ModelFile:
     return LoadedRecipe(resolved, recipe.path, tree, model_tree)
 
 
-def _find_model(tree: YamlNode, index: RecipeIndex) -> YamlNode:
-    """Return the recipe of a target's model. Raises RecipeError."""
+def _resolve_model(tree: YamlNode, index: RecipeIndex) -> YamlNode:
+    """Return the recipe of a target's model, merged with what it extends. Raises RecipeError."""
     name = tree.get("model")
     recipe = None if name is None or not isinstance(name.value, str) else index.find(name.value)
     model = None if recipe is None else index.resolve(recipe)

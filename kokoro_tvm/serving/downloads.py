@@ -96,7 +96,7 @@ class Download:
         self._part.touch()
 
     def write(self, data: bytes) -> None:
-        """Append to the file."""
+        """Append to the file. If it is too large or the disk fails, delete it and write nothing more."""
         self._free_bytes -= len(data)
         if self._free_bytes < 0:
             self._abandon("it is larger than `download_size_mib`")

@@ -46,6 +46,7 @@ class Feed(Iterator[str]):
         self.end()
 
     def __next__(self) -> str:
+        """Return the next portion. The job gives its turn to others while there is none."""
         job = current_job()
         assert job is not None
         with job.wake:

@@ -31,9 +31,9 @@ from kokoro_tvm.common.remote import (
     READ_ONLY,
     TooLargeError,
     has_protocol,
+    missing_library,
     open_folder,
     read_portions,
-    unreachable,
     whole_file,
 )
 
@@ -121,7 +121,7 @@ class Cache:
                 "KOKORO_TVM_CACHE_MODE=read-only, or name a folder or bucket."
             )
         mode: Mode = "read-only" if web or mode_name == "read-only" else "read-write"
-        if reason := unreachable(url):
+        if reason := missing_library(url):
             raise InputError(f"KOKORO_TVM_CACHE, {url}, cannot be reached: {reason}.")
         return cls(url, mode, warn, secret.encode() or None)
 

@@ -62,13 +62,14 @@ def run_forked(
 ) -> None:
     """Call `job(name)` for every name, each in a process forked from this one.
 
-    On macOS the jobs run in this process, in turn: the state of its frameworks is lost in a fork.
+    The files that a job opens are added to this process's trace. On macOS the jobs run in this process, in
+    turn: the state of its frameworks is lost in a fork.
 
     Args:
         job: Its results are the files that it writes.
         names: Jobs start in this order.
         processes: How many jobs run at the same time.
-        on_done: Called in this process after each job, with its name and the seconds that it took.
+        on_done: Called in this process after each job that succeeds, with its name and the seconds that it took.
 
     Raises:
         BuildError: A job failed or its process died. The other processes are killed.

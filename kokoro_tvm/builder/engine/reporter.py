@@ -335,6 +335,7 @@ class _Phase(ProgressColumn):
     """Column with the last line of a running stage's log, its description, or the bar of the whole build."""
 
     def render(self, task: Task) -> RenderableType:
+        """Return the bar if the total is known."""
         if task.total is not None:
             return ProgressBar(task.total, task.completed)
         log: Path | None = task.fields["log"]

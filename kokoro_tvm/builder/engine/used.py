@@ -58,7 +58,10 @@ def _hash_files(paths: Iterable[str]) -> dict[str, str]:
 
 
 def _hash_file(relative: str) -> str:
-    """Return the digest of a file's content or, of "folder:pattern", of the names that match."""
+    """Return the digest of a file's content or, of "folder:pattern", of the names that match.
+
+    `relative` is below the package. A file that cannot be read gives a constant.
+    """
     name, colon, pattern = relative.partition(":")
     path = folder_of_package() / name
     try:

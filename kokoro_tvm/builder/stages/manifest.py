@@ -46,13 +46,13 @@ def describe(
         **parts.facts(),
         "runtime": parts.library("runtime"),
         "ffi": parts.library("ffi"),
-        "libkokoro": [parts.file(f"libkokoro/{name}") for name in inputs.group("libkokoro")],
+        "libkokoro": [parts.add_file(f"libkokoro/{name}") for name in inputs.group("libkokoro")],
         "not_run": not_run or None,
         "languages": recipe["languages"],
-        "voices": parts.file("voices"),
-        "front_end": parts.file("front_end/front_end.safetensors"),
-        "text": parts.file("text.wasm"),
-        "golden": parts.file("golden.safetensors"),
+        "voices": parts.add_file("voices"),
+        "front_end": parts.add_file("front_end/front_end.safetensors"),
+        "text": parts.add_file("text.wasm"),
+        "golden": parts.add_file("golden.safetensors"),
         "components": parts.components(),
         "toolchain": dict(toolchain),
     }
@@ -68,7 +68,7 @@ def open_loose_bundle(inputs: Inputs, recipe: Mapping[str, str]) -> Bundle:
     """
     parts = _Parts(inputs, recipe["length"])
     components = {name: _component(name, entry, parts.files) for name, entry in parts.components().items()}
-    voices = parts.file("voices")
+    voices = parts.add_file("voices")
     return Bundle(
         root=inputs["machine"].parent,
         recipe=recipe["name"],
@@ -107,8 +107,8 @@ class _Parts:
             "vocabulary": dict(self._config["vocab"]),
         }
 
-    def file(self, part: str, name: str = "") -> dict[str, Any] | None:
-        """Return the entry of a file, named like the part if there is no name; None if it is no input."""
+    def add_file(self, part: str, name: str = "") -> dict[str, Any] | None:
+        """Add an input to the files, named like the part by default, and return its entry; None if it is no input."""
         if part not in self._inputs:
             return None
         path = self._inputs[part]
@@ -118,7 +118,7 @@ class _Parts:
 
     def library(self, part: str) -> dict[str, Any] | None:
         """Return the entry of a library of the TVM runtime, which keeps its file's name."""
-        return self.file(part, self._inputs[part].name) if part in self._inputs else None
+        return self.add_file(part, self._inputs[part].name) if part in self._inputs else None
 
     def components(self) -> dict[str, dict[str, Any]]:
         """Return signature, weights and libraries of every component."""
@@ -135,13 +135,13 @@ class _Parts:
             **self._entry(signature),
             "outputs": [asdict(t) for t in signature.outputs],
             "parameters": [{key: p[key] for key in ("name", "dtype", "shape")} for p in parameters],
-            "weights": self.file(f"weights/{name}"),
+            "weights": self.add_file(f"weights/{name}"),
             "libraries": [
                 {
                     "bucket": bucket,
-                    **(self.file(f"libraries/{name}-{bucket}") or {}),
-                    "kernels": self.file(f"kernels/{name}-{bucket}"),
-                    "machine_code": self.file(f"machine_code/{name}-{bucket}"),
+                    **(self.add_file(f"libraries/{name}-{bucket}") or {}),
+                    "kernels": self.add_file(f"kernels/{name}-{bucket}"),
+                    "machine_code": self.add_file(f"machine_code/{name}-{bucket}"),
                 }
                 for bucket in self._buckets(name)
             ],

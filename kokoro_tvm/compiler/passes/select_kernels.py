@@ -50,7 +50,7 @@ def apply(module: Any, context: LoweringContext) -> Any:
     )
     semantic_calls = {call: semantic for call in calls if (semantic := context.resolve(call)) is not None}
     # TVM turns errors raised inside a mutator into its own, so they are raised here.
-    joined = _join_weights(calls, semantic_calls, context)
+    joined = _declare_joined_weights(calls, semantic_calls, context)
     packings = _collect_packings([call for call in calls if call not in joined], semantic_calls, context)
     kernels = _build_kernels(semantic_calls, context)
     selector = _Selector(module, context, semantic_calls, kernels, joined)
@@ -180,10 +180,10 @@ class _JoinedWeights:
         return [(weight.name, packed.to_json() if packed else None) for weight, packed in self.parts]
 
 
-def _join_weights(
+def _declare_joined_weights(
     calls: Sequence[Any], semantic_calls: Mapping[Any, SemanticCall], context: LoweringContext
 ) -> dict[Any, _JoinedWeights]:
-    """Join the weights of every semantic call of several members.
+    """Declare one parameter for the weights of every semantic call of several members; packing joins the data.
 
     Raises:
         BuildError: Another call uses such a weight, too.

@@ -240,7 +240,7 @@ class PackedWeight:
         return packed.shape, str(packed.dtype)
 
     def to_json(self) -> dict[str, Any]:
-        """Return a JSON object; fields with default values are left out."""
+        """Return a JSON object; `halves` and `members` are left out at their defaults."""
         call = asdict(self.call) | {"features": self.call.features.to_json()}
         if not self.call.halves:  # keys of older stages stay the same
             del call["halves"]

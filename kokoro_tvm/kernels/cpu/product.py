@@ -18,7 +18,7 @@ _BLOCK_VECTORS = 4
 def emit(
     k: CpuKernel, lanes: int, x: Any, weight: Any, bias: Any, outputs: int, put: Callable[[Any, Any], None]
 ) -> None:
-    """Emit weight @ x + bias.
+    """Emit weight @ x + bias, summed in float64.
 
     Args:
         k: The kernel.

@@ -55,7 +55,7 @@ class Cldr:
             ) from error
 
     def unit(self, name: str) -> dict[str, str]:
-        """Return the plural forms and the gender of a unit."""
+        """Return the plural forms and the gender of a unit, as far as CLDR has them. Raises KeyError."""
         unit = self._units[name]
         forms = {form: unit.get(f"unitPattern-count-{form}", "") for form in _FORMS}
         forms["gender"] = unit.get("gender", "")

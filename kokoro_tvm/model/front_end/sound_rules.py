@@ -105,7 +105,7 @@ def compile_sounds_file(file: SoundsFile) -> dict[str, Any]:
 
 
 def _inflect(accents: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
-    """Yield the endings, spelling and accented spelling of each stem with each of its endings."""
+    """Yield key of `accents`, word and accented word for each stem and ending; "-" is no ending."""
     for endings, stems in accents.items():
         for stem in stems.split():
             for ending in endings.replace("-", "").split(" "):

@@ -361,7 +361,7 @@ def _names_of_xml() -> str:
 
 
 def _define_formulas() -> str:
-    """Return the commands of LaTeX with what they are written as."""
+    """Return C tables of LaTeX's signs, functions, spaces and text commands."""
     formulas = importlib.import_module(f"{_TEXT}.markup.formulas")
     signs = [f"{{{_quote(name)}, {_quote(sign)}}}" for name, sign in formulas._SIGNS.items()]
     lists = {"FUNCTIONS": formulas._FUNCTIONS, "SPACES": formulas._SPACES, "TEXTS": formulas._TEXTS}

@@ -152,10 +152,10 @@ def _file(path: str, offset: int) -> tuple[BinaryIO, int]:
 def _remote(url: str) -> Opener:
     """Return an opener of files by fsspec; raises InputError."""
     from kokoro_tvm.common.packages import is_installed
-    from kokoro_tvm.common.remote import open_folder, unreachable
+    from kokoro_tvm.common.remote import missing_library, open_folder
 
     reason = (
-        unreachable(url) if is_installed("fsspec") else "it needs fsspec: pip install 'kokoro-tvm[cache]'"
+        missing_library(url) if is_installed("fsspec") else "it needs fsspec: pip install 'kokoro-tvm[cache]'"
     )
     if reason:
         raise InputError(f"{url} cannot be reached: {reason}.")

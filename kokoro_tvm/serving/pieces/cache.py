@@ -9,7 +9,7 @@ from collections import deque
 from concurrent.futures import Future, wait
 
 from kokoro_tvm.common.errors import InputError
-from kokoro_tvm.common.remote import READ_ONLY, has_protocol, unreachable
+from kokoro_tvm.common.remote import READ_ONLY, has_protocol, missing_library
 from kokoro_tvm.runtime.session.model import Floats, Model
 from kokoro_tvm.runtime.speech.piece import Piece
 from kokoro_tvm.runtime.speech.plan import Plan
@@ -30,7 +30,7 @@ def check_cache(url: str) -> None:
     if has_protocol(url, READ_ONLY):
         raise InputError(f"The cache, {url}, is a web server. Name a folder or a bucket.")
     try:
-        reason = unreachable(url)
+        reason = missing_library(url)
     except ModuleNotFoundError as error:
         raise InputError(
             f"A cache needs {error.name}, which is not installed. Run `pip install 'kokoro-tvm[cache]'`."
@@ -81,7 +81,7 @@ class PieceCache:
         self._pending: deque[tuple[str, Floats]] = deque()
         self._pending_bytes = 0
         self._is_closing = False
-        self._writer = threading.Thread(target=self._write_all, name="kokoro-tvm-cache", daemon=True)
+        self._writer = threading.Thread(target=self._run_writer, name="kokoro-tvm-cache", daemon=True)
         self._writer.start()
 
     def around(self, render: Renderer) -> Renderer:
@@ -163,8 +163,8 @@ class PieceCache:
         if not is_queued:
             self._metrics.count_cache("write", "skipped")
 
-    def _write_all(self) -> None:
-        """Write queued audio, on the writer's thread."""
+    def _run_writer(self) -> None:
+        """Write queued audio until the cache is closed. A failure pauses the writer, and is counted."""
         while True:
             with self._lock:
                 self._lock.wait_for(lambda: self._pending or self._is_closing)

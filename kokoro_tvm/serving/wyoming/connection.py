@@ -56,7 +56,7 @@ class Connection:
         has_failed = False
         try:
             while (event := await self._wait_for_event()) is not None:
-                await self._answer(event)
+                await self._handle(event)
                 self._hold(-event.size)
         except ConnectionError:
             pass  # the client has left
@@ -114,8 +114,8 @@ class Connection:
         self._next_event = asyncio.create_task(self._read())
         return event
 
-    async def _answer(self, event: Event) -> None:
-        """Answer an event. Raises ApiError for an invalid one."""
+    async def _handle(self, event: Event) -> None:
+        """Answer an event, or keep what it sets; unknown ones are ignored. Raises ApiError for an invalid one."""
         if event.type == "describe":
             bundles = self._service.bundles
             programs = describe_programs({name: bundles.of(name) for name in bundles.names})

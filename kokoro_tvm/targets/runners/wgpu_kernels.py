@@ -130,9 +130,13 @@ class _Kernel:
         return cls(function, pipeline, buffers, values, tuple(map(bool, written)), axes)
 
     def launch(self, arguments: Sequence[int | float]) -> None:
-        """Run the kernel and wait for it; `arguments` are addresses and numbers, then extents.
+        """Copy the arrays to the GPU, run the kernel, wait, and copy back what it writes.
 
-        Raises ValueError.
+        Args:
+            arguments: Addresses in the host's memory and numbers, then extents.
+
+        Raises:
+            ValueError: The grid's third extent is not 1.
         """
         import wgpu
 

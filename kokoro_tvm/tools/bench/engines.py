@@ -42,7 +42,7 @@ class OnnxRuntimeEngine:
         self.details = spec.precision
 
     def speak(self, utterances: Sequence[BenchUtterance]) -> EngineOutput:
-        """Synthesize utterances."""
+        """Synthesize utterances at speed 1; the caller takes the time."""
         return EngineOutput([self._session.run(None, _make_feeds(u))[0].reshape(-1) for u in utterances])
 
 
@@ -61,7 +61,7 @@ class OpenVinoEngine:
         self.details = {"f32": "float32", "bf16": "bfloat16", "f16": "float16"}.get(precision, precision)
 
     def speak(self, utterances: Sequence[BenchUtterance]) -> EngineOutput:
-        """Synthesize utterances."""
+        """Synthesize utterances at speed 1; the caller takes the time."""
         # A copy: the next request overwrites the result of this one.
         return EngineOutput(
             [np.array(self._request.infer(_make_feeds(u))[0]).reshape(-1) for u in utterances]
@@ -90,7 +90,7 @@ class StockModelEngine:
         self.details = precision if device == "cpu" else f"{precision} on {device}"
 
     def speak(self, utterances: Sequence[BenchUtterance]) -> EngineOutput:
-        """Synthesize utterances."""
+        """Synthesize utterances at speed 1; the caller takes the time."""
         import torch
 
         audio = []

@@ -35,7 +35,10 @@ class StockEngine:
     def run_whole(
         self, component: str, bucket: int, length: int, inputs: Mapping[str, Array]
     ) -> dict[str, Array]:
-        """Return the outputs in the regime's dtype, for inputs of any real dtype."""
+        """Return the outputs in the regime's dtype, for inputs of any real dtype and their own length.
+
+        `bucket` and `length` are those of other engines, and not used.
+        """
         arguments = [to_tensor(inputs[name], self._dtype) for name in INPUTS[component] if name != "noise"]
         with ExitStack() as scope:
             scope.enter_context(torch.no_grad())

@@ -111,6 +111,7 @@ def _cells(row: StepRow) -> list[str]:
 
 
 def _verdict(row: StepRow, judged: bool) -> str:
+    """Return the verdict and its reason; without verdicts, the reason that there are none."""
     if not row.verdicts:
         return row.reason if row.tail is not None else row.reason.partition(":")[0]
     why = f" ({row.reason})" if row.reason else ""

@@ -57,7 +57,7 @@ def split_into_cues(timeline: Sequence[TimedWord]) -> list[Cue]:
     """Divide words and marks into cues, in order; none is left out."""
     return [
         Cue(part[0].start, part[-1].end, _split_lines(part))
-        for sentence in _split_sentences(_attach_marks(timeline))
+        for sentence in _split_at_ends_and_gaps(_attach_marks(timeline))
         for part in _halve(sentence)
     ]
 
@@ -94,7 +94,7 @@ def join_words(words: Sequence[CueWord]) -> str:
     return "".join(("" if word.joined or not place else " ") + word.text for place, word in enumerate(words))
 
 
-def _split_sentences(words: Sequence[CueWord]) -> Iterator[list[CueWord]]:
+def _split_at_ends_and_gaps(words: Sequence[CueWord]) -> Iterator[list[CueWord]]:
     sentence: list[CueWord] = []
     for word in words:
         if sentence and (_ends_sentence(sentence[-1], word) or word.start - sentence[-1].end > _MAX_GAP_S):

@@ -115,7 +115,10 @@ class Chinese:
                 start = end
 
     def _sound(self, word: str, syllables: Sequence[str]) -> str:
-        """Return the phonemes of a word; `syllables` are those that g2pM chose for its characters."""
+        """Return the phonemes of a word, or "" if it is unknown.
+
+        pypinyin reads phrases. `syllables`, which g2pM chose, are for other characters of several readings.
+        """
         spelled: list[str] = []
         for phrase in self._phrases.cut(word):
             if len(phrase) == 1 and len(self._polyphones.cedict.get(phrase, ())) > 1:

@@ -143,6 +143,7 @@ class SoundRules:
         ]
 
     def _token(self, part: re.Match[str], phonemes: str, space: str) -> Token:
+        """Return a token with its origin: a mark, Latin letters of another language, or rules."""
         if part["mark"]:
             return Token(part[0], *part.span(), phonemes, space, origin="mark")
         if _LATIN.match(part[0]) and not "".join(self._normalize_letters(part[0])).strip("'"):
