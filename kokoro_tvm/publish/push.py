@@ -106,7 +106,7 @@ def push(
 
 
 def _open_target(place: Repository | Layout) -> _Registry | _Folder:
-    """Return the writer of a place. Raises InputError if it is a digest, read-only or of an unknown protocol."""
+    """Return the writer of a place. Raises InputError for a digest, and a place that cannot be written to."""
     if isinstance(place, Repository):
         if ":" in place.reference:
             raise InputError(f"{place} is a digest, which follows from a bundle. Push to a tag.")

@@ -49,7 +49,7 @@ class LlvmTarget(TargetSpec):
 
     @model_validator(mode="after")
     def _check_words(self) -> LlvmTarget:
-        """Raise PydanticCustomError for a word that LLVM would ignore, and for features that contradict others."""
+        """Raise PydanticCustomError for words that LLVM would ignore and contradicting features."""
         if self.mtriple is not None and (unknown := unknown_in_triple(self.mtriple)) is not None:
             raise _unknown_word_error(*unknown, "mtriple")
         names, architecture = compiler_names(), self.platform.architecture

@@ -69,7 +69,7 @@ def run_forked(
         job: Its results are the files that it writes.
         names: Jobs start in this order.
         processes: How many jobs run at the same time.
-        on_done: Called in this process after each job that succeeds, with its name and the seconds that it took.
+        on_done: Called in this process after each job that succeeds, with its name and seconds.
 
     Raises:
         BuildError: A job failed or its process died. The other processes are killed.

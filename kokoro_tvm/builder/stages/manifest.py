@@ -108,7 +108,7 @@ class _Parts:
         }
 
     def add_file(self, part: str, name: str = "") -> dict[str, Any] | None:
-        """Add an input to the files, named like the part by default, and return its entry; None if it is no input."""
+        """Add an input to the files, and return its entry; None if there is no such input."""
         if part not in self._inputs:
             return None
         path = self._inputs[part]

@@ -183,7 +183,7 @@ class _JoinedWeights:
 def _declare_joined_weights(
     calls: Sequence[Any], semantic_calls: Mapping[Any, SemanticCall], context: LoweringContext
 ) -> dict[Any, _JoinedWeights]:
-    """Declare one parameter for the weights of every semantic call of several members; packing joins the data.
+    """Declare one parameter for the weights of each call of several members; packing joins the data.
 
     Raises:
         BuildError: Another call uses such a weight, too.

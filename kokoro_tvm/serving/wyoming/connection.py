@@ -115,7 +115,7 @@ class Connection:
         return event
 
     async def _handle(self, event: Event) -> None:
-        """Answer an event, or keep what it sets; unknown ones are ignored. Raises ApiError for an invalid one."""
+        """Answer an event or keep what it sets; ignore unknown ones. Raises ApiError for an invalid one."""
         if event.type == "describe":
             bundles = self._service.bundles
             programs = describe_programs({name: bundles.of(name) for name in bundles.names})
