@@ -12,6 +12,7 @@
 #include "text/english.h"
 #include "text/file.h"
 #include "text/inflate.h"
+#include "text/joint_ngrams.h"
 #include "text/lexicon.h"
 
 enum { UNIT = 0x1F, RECORD = 0x1E, LINE = 0x1D };
