@@ -31,6 +31,7 @@ from kokoro_tvm.runtime.documents.captions import write_captions
 from kokoro_tvm.runtime.session.routing import TooLongError
 from kokoro_tvm.runtime.speech.division import Division
 from kokoro_tvm.runtime.speech.joins import Pauses, muted_spans
+from kokoro_tvm.runtime.speech.piece import Word
 from kokoro_tvm.runtime.speech.plan import Plan
 from kokoro_tvm.runtime.speech.planning import Style, plan_pieces
 from kokoro_tvm.runtime.speech.sentences import sentences_of_text
@@ -41,7 +42,6 @@ from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd
 from kokoro_tvm.runtime.text.frontend.letters import UnknownWordReader
 from kokoro_tvm.runtime.text.frontend.packages import ESPEAK
 from kokoro_tvm.runtime.text.markup import MarkupVocabulary
-from kokoro_tvm.runtime.text.markup.formulas import FORMULA
 from kokoro_tvm.validation.reference.phonemes import sentences
 
 __all__ = [
@@ -54,6 +54,7 @@ __all__ = [
     "texts_of",
     "vectors",
     "without_espeak",
+    "word_row",
     "write",
 ]
 
@@ -130,6 +131,10 @@ _MALFORMED = (
     "<speak>a</speak><speak>b</speak>",
     "\n  <speak>\r\na</p>\r</speak>",
     "<!DOCTYPE speak><speak>a</speak>",
+    "\x1e\r<!DOCTYPE speak>a",
+    "<speak>a</speak>]]",
+    "<speak>a]]",
+    "<speak>a\r",
     "<speak>\ud800</speak>",
     "<speak><sub>a</sub></speak>",
     "<speak><sub alias='b'>a<p/></sub></speak>",
@@ -193,7 +198,12 @@ class _Model:
     """What `plan_pieces` asks: durations that follow from the tokens, of a small model."""
 
     def __init__(self, vocabulary: dict[str, int], most: dict[str, int]) -> None:
-        self.bundle = mock.Mock(vocabulary=vocabulary, sample_rate=_RATE, largest=most.__getitem__)
+        self.bundle = mock.Mock(
+            vocabulary=vocabulary,
+            sample_rate=_RATE,
+            samples_per_frame=_SAMPLES_PER_FRAME,
+            largest=most.__getitem__,
+        )
         self._most = most
 
     def predict(self, tokens: Any, ref_s: Any) -> tuple[Any, None]:
@@ -246,8 +256,7 @@ def few_texts() -> list[tuple[str, str]]:
     """Texts of every kind: those of the committed file."""
     forms = [(form.written, "b" if form.british else "a") for form in written_forms()]
     read = [(text, "ab"[i % 2]) for i, text in enumerate([*_readings(), *sentences()[::60]])]
-    texts = [("a", "b"), *((text, "a") for text in _TEXTS), *forms[::4], *read, *drawn(40, seed=40)]
-    return _without_formulas(texts)
+    return [("a", "b"), *((text, "a") for text in _TEXTS), *forms[::4], *read, *list(drawn(40, seed=40))]
 
 
 def _readings() -> Iterator[str]:
@@ -261,12 +270,7 @@ def many_texts() -> list[tuple[str, str]]:
     """All written forms, all sentences, alternately American and British, and 2,000 random texts."""
     forms = [(form.written, code) for form in written_forms() for code in "ab"]
     read = [(text, "ab"[i % 2]) for i, text in enumerate(sentences())]
-    return _without_formulas([*((text, "b") for text in _TEXTS), *forms, *read, *drawn(2000, seed=20_000)])
-
-
-def _without_formulas(texts: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Leave out texts with formulas of LaTeX, which Python alone writes in a line of Unicode."""
-    return [(text, code) for text, code in texts if FORMULA.search(text) is None]
+    return [*((text, "b") for text in _TEXTS), *forms, *read, *drawn(2000, seed=20_000)]
 
 
 def drawn(count: int, seed: int) -> Iterator[tuple[str, str]]:
@@ -322,10 +326,9 @@ def _vector(
             }
         return [
             {
-                "words": [
-                    [w.text, w.start, w.end, w.phonemes, w.space, w.durations, w.pitch, w.rate, w.joined]
-                    for w in piece.words
-                ],
+                "before": list(map(word_row, piece.before)),
+                "words": list(map(word_row, piece.words)),
+                "after": list(map(word_row, piece.after)),
                 "piece": [
                     piece.style,
                     piece.noise,
@@ -347,6 +350,14 @@ def _vector(
             vector["plan"] = {"error": message(str(error))}
     vector["notices"] = [message(str(each.message)) for each in caught]
     return vector
+
+
+def word_row(word: Word) -> tuple[Any, ...]:
+    """The fields of a word."""
+    return (
+        *(word.text, word.start, word.end, word.phonemes, word.space),
+        *(word.durations, word.pitch, word.rate, word.joined),
+    )
 
 
 def message(text: str) -> str:

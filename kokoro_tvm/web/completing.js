@@ -42,15 +42,17 @@ export async function* completed(model, voices, plan) {
 /** Predict the missing durations of a piece; existing ones stay. @returns {Promise<Planned>} */
 async function predicted(model, table, piece, speed) {
   const { durations, features } = await predict(model, table, piece);
-  const rates = piece.words.flatMap((word) => Array(length(word.symbols)).fill(word.rate));
+  const rates = piece.utterance.words.flatMap((word) => Array(length(word.symbols)).fill(word.rate));
   const frames = spokenDurations(durations, [1, ...rates, 1].map((rate) => boundSpeed(speed, rate)));
   let place = 1;
-  const words = piece.words.map((word) => {
-    const first = place;
-    place += length(word.symbols);
-    return word.durations === null ? word.with({ durations: frames.slice(first, place) }) : word;
-  });
-  return { piece: piece.with({ words }), features };
+  const fill = (words) =>
+    words.map((word) => {
+      const first = place;
+      place += length(word.symbols);
+      return word.durations === null ? word.with({ durations: frames.slice(first, place) }) : word;
+    });
+  const [before, words, after] = [fill(piece.before), fill(piece.words), fill(piece.after)];
+  return { piece: piece.with({ before, words, after }), features };
 }
 
 /**
@@ -72,7 +74,7 @@ function spokenDurations(durations, speeds) {
 }
 
 const predict = (model, table, piece) =>
-  model.predict(encode(piece.symbols, model.vocabulary), styleOf(table, piece.style));
+  model.predict(encode(piece.utterance.symbols, model.vocabulary), styleOf(table, piece.style));
 
 function checkRates({ sampleRate, samplesPerFrame }, plan) {
   if (plan.sampleRate === sampleRate && plan.samplesPerFrame === samplesPerFrame) return;
@@ -83,7 +85,8 @@ function checkRates({ sampleRate, samplesPerFrame }, plan) {
 }
 
 function checkPiece({ vocabulary, most }, table, piece, number) {
-  const unknown = sorted(new Set([...piece.symbols].filter((symbol) => !vocabulary.has(symbol))));
+  const { symbols } = piece.utterance;
+  const unknown = sorted(new Set([...symbols].filter((symbol) => !vocabulary.has(symbol))));
   if (unknown.length) {
     throw new InputError(
       `The plan has phonemes that the model does not know: ${unknown.join(" ")}. Remove them, with their durations.`,
@@ -92,12 +95,13 @@ function checkPiece({ vocabulary, most }, table, piece, number) {
   if (piece.style >= table.rows) {
     throw new InputError(`A piece of the plan has style ${piece.style}, but the voice has ${table.rows} rows.`);
   }
-  const tokens = length(piece.symbols) + 2;
+  const tokens = length(symbols) + 2;
   if (tokens > most.tokens) throw new InputError(tooLong(number, tokens, "tokens", most.tokens));
 }
 
 function checkFrames({ most }, piece, number) {
-  if (piece.frames > most.frames) throw new InputError(tooLong(number, piece.frames, "frames", most.frames));
+  const { frames } = piece.utterance;
+  if (frames > most.frames) throw new InputError(tooLong(number, frames, "frames", most.frames));
 }
 
 const tooLong = (number, count, axis, most) =>

@@ -7,7 +7,7 @@ import { BundleError, InputError, MemoryError } from "./errors.js";
  * names by letters, for messages; form: how the text is
  * marked; tokens, frames: longest utterance; pauses, division: null for the usual ones.
  * @typedef {{vocabulary: string[], language: string, languages: Record<string, string>, form: "any" | "plain" | "brackets" | "ssml", speed: number, sampleRate:
- *   number, tokens: number, frames: number, pauses: Pauses | null, division: Division | null}} Request
+ *   number, samplesPerFrame: number, tokens: number, frames: number, pauses: Pauses | null, division: Division | null}} Request
  */
 
 /**
@@ -23,8 +23,9 @@ import { BundleError, InputError, MemoryError } from "./errors.js";
  * Lengths of pieces in symbols of phonemes.
  *
  * first: a longer first piece ends at its first clause; least: a shorter one is joined with the next sentence of the
- * paragraph; most: a longer one is divided, best at a mark.
- * @typedef {{first: number, least: number, most: number}} Division
+ * paragraph; most: a longer one is divided, best at a mark; firstS: seconds, the utterance of a longer first piece is decoded
+ * in two pieces without a pause.
+ * @typedef {{first: number, least: number, most: number, firstS?: number}} Division
  */
 
 /**

@@ -40,7 +40,7 @@ export function muted(piece, samplesPerFrame, sampleRate) {
   const spans = [];
   let [begin, sounding, marked] = [0, false, true];
   let place = piece.lead;
-  for (const word of piece.words) {
+  for (const word of piece.utterance.words) {
     if (word.spoken) {
       const end = place * samplesPerFrame - attack;
       if (marked && end > begin + least) spans.push([begin, end]);

@@ -16,5 +16,9 @@ export const FADE = 0.01;
 export const LAST_SOUND = 5;
 /** Frames by which a token is heard before its place in the durations (docs/timing.py). */
 export const EARLY_FRAMES = 2;
+/** Frames before the space after a word at which an utterance is cut. */
+export const CUT_FRAMES = 1;
+/** Frames beyond a cut that are decoded but not heard. */
+export const HALO_FRAMES = 32;
 /** Minimum frames at speed 1 of a word's last phoneme before a pause without a mark. */
 export const PAUSING_SOUND = 6;

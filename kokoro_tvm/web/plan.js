@@ -8,7 +8,7 @@
 import { InputError } from "./errors.js";
 import { length, quote } from "./characters.js";
 import { quoted, truncate } from "./notices.js";
-import { FACTORS, LAST_SOUND, LONGEST_PAUSE } from "./numbers.js";
+import { CUT_FRAMES, FACTORS, HALO_FRAMES, LAST_SOUND, LONGEST_PAUSE } from "./numbers.js";
 import { sounds } from "./phonemes.js";
 
 /** Schema of a plan's JSON. */
@@ -89,18 +89,21 @@ export class Word {
 }
 
 /**
- * Words of one utterance and the silence after them; without words, only silence.
+ * Words of one utterance, or of a part of one, and the silence after them; without words, only silence.
  *
  * style: row of the voice's table; noise: number of the seed's noise; lead, tail: frames of the marks that the model
  * expects at both ends; keep: samples that stay of the quiet before the first sound and after the last, null for all;
  * pause: samples of silence after it; pitch: factors of the predicted pitch, spread over the piece with linear
- * interpolation; voice: null for the plan's.
+ * interpolation; voice: null for the plan's; before, after: words of the utterance that other pieces speak, computed with
+ * but not heard.
  */
 export class Piece {
   /** @param {{words: Word[], style?: number, noise?: number, lead?: number, tail?: number,
-   *   keep?: [number | null, number | null], pause?: number, pitch?: number[], voice?: string | null}} values */
+   *   keep?: [number | null, number | null], pause?: number, pitch?: number[], voice?: string | null, before?: Word[],
+   *   after?: Word[]}} values */
   constructor({
     words, style = 0, noise = 0, lead = 1, tail = 1, keep = [null, null], pause = 0, pitch = [1], voice = null,
+    before = [], after = [],
   }) {
     this.style = style;
     this.noise = noise;
@@ -111,6 +114,8 @@ export class Piece {
     this.pitch = pitch;
     this.voice = voice;
     this.words = words;
+    this.before = before;
+    this.after = after;
     for (const [name, least] of [["style", 0], ["noise", 0], ["lead", 1], ["tail", 1]]) {
       checkWhole(this[name], `${name} of a piece`, least);
     }
@@ -118,7 +123,7 @@ export class Piece {
     for (const samples of keep) if (samples !== null) checkWhole(samples, "number of samples that a piece keeps", 0);
     if (!pitch.length) throw new InputError("The pitch of a piece needs at least one factor; 1 leaves it as predicted.");
     for (const factor of pitch) checkFactor(factor, "pitch of a piece");
-    if (words.length && !this.symbols) {
+    if ((words.length || before.length || after.length) && !this.symbols) {
       throw new InputError("The words of a piece have no phonemes. Remove the words instead.");
     }
   }
@@ -128,25 +133,33 @@ export class Piece {
     return new Piece({ ...this, ...changes });
   }
 
-  /** The symbols of all words, one model token each. */
+  /** The whole utterance of the model: the piece, with the words before and after it. @returns {Piece} */
+  get utterance() {
+    if (!this.before.length && !this.after.length) return this;
+    return this.with({ words: [...this.before, ...this.words, ...this.after], before: [], after: [] });
+  }
+
+  /** The symbols of its words, one model token each. */
   get symbols() {
     return this.words.map((word) => word.symbols).join("");
   }
 
-  /** Whether all durations are known. */
+  /** Whether all durations of the utterance are known. */
   get complete() {
-    return this.words.every((word) => word.durations !== null);
+    return this.utterance.words.every((word) => word.durations !== null);
   }
 
   /**
-   * Frames of every model token, including the marks at both ends. Throws an InputError before the prediction.
+   * Frames of every model token, including the marks at the utterance's ends. Throws an InputError before the prediction.
    * @returns {number[]}
    */
   get durations() {
-    return this.words.length ? [this.lead, ...this.words.flatMap((word) => word.knownDurations), this.tail] : [];
+    if (!this.words.length) return [];
+    const [lead, tail] = [this.before.length ? [] : [this.lead], this.after.length ? [] : [this.tail]];
+    return [...lead, ...this.words.flatMap((word) => word.knownDurations), ...tail];
   }
 
-  /** Frames that the decoder computes. */
+  /** Frames of all tokens. */
   get frames() {
     return sum(this.durations);
   }
@@ -165,21 +178,47 @@ export class Piece {
   }
 
   /**
-   * Return the samples that are cut off at both ends of the decoder's audio.
+   * Return the samples that are cut off at both ends of the utterance.
    * @param {number} samplesPerFrame
    * @returns {[number, number]}
    */
   cut(samplesPerFrame) {
-    const [before, after] = this.silence().map((frames, end) => {
+    const [before, after] = this.utterance.silence().map((frames, end) => {
       const kept = this.keep[end];
       return kept === null ? 0 : Math.max(0, frames * samplesPerFrame - kept);
     });
-    return [before, after];
+    const [first, last] = this.#span();
+    return [
+      this.before.length ? first * samplesPerFrame : before,
+      this.after.length ? (this.utterance.frames - last) * samplesPerFrame : after,
+    ];
+  }
+
+  /**
+   * Return the first frame of the utterance to decode, and the one after the last.
+   * @returns {[number, number]}
+   */
+  window() {
+    const [first, last] = this.#span();
+    return [
+      this.before.length ? Math.max(0, first - HALO_FRAMES) : 0,
+      Math.min(this.utterance.frames, last + HALO_FRAMES),
+    ];
+  }
+
+  /** Return the first frame of the utterance that is heard, and the one after the last. */
+  #span() {
+    const frames = (words) => sum(words.map((word) => word.frames));
+    const { before, words, after } = this;
+    const total = this.utterance.frames;
+    const first = before.length ? this.lead + frames(before) - before[before.length - 1].spaceFrames - CUT_FRAMES : 0;
+    if (!after.length) return [first, total];
+    return [first, total - frames(after) - this.tail - words[words.length - 1].spaceFrames - CUT_FRAMES];
   }
 
   /** Return the samples of the piece in the speech, including the pause after it. @param {number} samplesPerFrame */
   samples(samplesPerFrame) {
-    return this.frames * samplesPerFrame - sum(this.cut(samplesPerFrame)) + this.pause;
+    return this.utterance.frames * samplesPerFrame - sum(this.cut(samplesPerFrame)) + this.pause;
   }
 }
 
@@ -264,10 +303,16 @@ export const revived = ({ pieces, ...values }) => new Plan({ ...values, pieces: 
  * @param {any} piece
  * @returns {Piece}
  */
-export const revivedPiece = ({ words, ...values }) =>
-  new Piece({ ...values, words: words.map((word) => new Word(word)) });
+export const revivedPiece = ({ words, before = [], after = [], ...values }) =>
+  new Piece({ ...values, words: words.map(revivedWord), before: before.map(revivedWord), after: after.map(revivedWord) });
 
-const nodeOf = (piece) => ({ ...piece, words: piece.words.map((word) => ({ ...word })) });
+const revivedWord = (word) => new Word(word);
+
+const nodeOf = (piece) => ({
+  ...piece, words: piece.words.map(nodeOfWord), before: piece.before.map(nodeOfWord), after: piece.after.map(nodeOfWord),
+});
+
+const nodeOfWord = (word) => ({ ...word });
 
 function checkWhole(value, what, least, most = MOST_FRAMES) {
   if (Number.isInteger(value) && least <= value && value <= most) return;

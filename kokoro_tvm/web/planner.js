@@ -138,8 +138,9 @@ export class Planner {
           features = { style, features: predicted.features };
           plan.setDurations(predicted.durations);
         } else {
+          // The second part of an utterance comes without a draft.
+          if (!piece.words.length) features = null;
           yield { piece: revivedPiece({ ...piece, style: features?.style ?? 0 }), features: features?.features ?? null };
-          features = null;
         }
       }
     } finally {
@@ -149,7 +150,7 @@ export class Planner {
 
   /** @param {Options} options */
   _begin({ voice = this._voices.default, speed = 1, lang, pauses, division, ssml = null, markup = true, omit = [], warn = () => {} }) {
-    const { vocabulary, sampleRate, most } = this._model;
+    const { vocabulary, sampleRate, samplesPerFrame, most } = this._model;
     const [low, high] = SPEEDS;
     /** @type {Map<string, string>} */
     const languages = new Map(); // so that notices about a voice come once
@@ -168,7 +169,7 @@ export class Planner {
     const omitted = omit.reduce((sum, kind) => sum | (1 << kinds.indexOf(kind)), 0);
     /** @type {import("./front_end.js").Request["form"]} */
     const form = !markup ? "plain" : ssml === null ? "any" : ssml ? "ssml" : "brackets";
-    const request = { vocabulary: [...vocabulary.keys()], language: letter, languages: this._languages, form, omit: omitted, speed, sampleRate, ...most };
+    const request = { vocabulary: [...vocabulary.keys()], language: letter, languages: this._languages, form, omit: omitted, speed, sampleRate, samplesPerFrame, ...most };
     return this._frontEnd.plan({ ...request, pauses: pauses ?? null, division: division ?? null }, language);
   }
 

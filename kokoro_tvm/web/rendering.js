@@ -10,7 +10,8 @@ import { styleOf } from "./voices.js";
 /**
  * A model that decodes tokens with durations, see `Model.decode` of runtime/session/model.js.
  * @typedef {{vocabulary: import("./phonemes.js").Vocabulary, decode: (tokens: number[], style: Float32Array,
- *   durations: number[], features: unknown, seed: Uint32Array, pitch: Float32Array | null) => Promise<Float32Array>}}
+ *   durations: number[], features: unknown, seed: Uint32Array, pitch: Float32Array | null, window: [number, number]) =>
+ *   Promise<Float32Array>}}
  *   Decoder
  */
 
@@ -26,10 +27,17 @@ import { styleOf } from "./voices.js";
 export async function render(model, table, plan, piece, features) {
   if (!piece.words.length) return new Float32Array(piece.pause);
   const { sampleRate, samplesPerFrame } = plan;
-  const tokens = encode(piece.symbols, model.vocabulary);
+  const whole = piece.utterance;
+  const tokens = encode(whole.symbols, model.vocabulary);
   const style = styleOf(table, piece.style);
   const seed = seedWords(plan.seed, piece.noise);
-  const decoded = await model.decode(tokens, style, piece.durations, features, seed, pitchOf(piece));
+  const window = piece.window();
+  const part = await model.decode(tokens, style, whole.durations, features, seed, pitchOf(piece), window);
+  let decoded = part;
+  if (part.length < whole.frames * samplesPerFrame) {
+    decoded = new Float32Array(whole.frames * samplesPerFrame); // the rest of the utterance is not heard
+    decoded.set(part, window[0] * samplesPerFrame);
+  }
   if (plan.mute) mute(decoded, muted(piece, samplesPerFrame, sampleRate), sampleRate);
   const [before, after] = piece.cut(samplesPerFrame);
   const kept = decoded.subarray(before, decoded.length - after);
@@ -47,19 +55,22 @@ export async function render(model, table, plan, piece, features) {
  */
 const seedWords = (seed, noise) => Uint32Array.of(Number(seed & 0xffffffffn), Number(seed >> 32n), noise);
 
-/** Return the pitch factors of every half frame, or null if all are 1. @param {Piece} piece */
+/** Return the pitch factors of every half frame of the utterance, or null if all are 1. @param {Piece} piece */
 function pitchOf(piece) {
-  if (piece.pitch.every((factor) => factor === 1) && piece.words.every((word) => word.pitch === 1)) return null;
+  const whole = piece.utterance;
+  if (piece.pitch.every((factor) => factor === 1) && whole.words.every((word) => word.pitch === 1)) return null;
   const halves = 2 * piece.frames;
   const last = piece.pitch.length - 1;
-  const curve = Float64Array.from({ length: halves }, (_, half) => {
-    const place = (half / Math.max(halves - 1, 1)) * last;
+  const first = piece.before.length ? 2 * piece.before.reduce((sum, word) => sum + word.frames, piece.lead) : 0;
+  const curve = Float64Array.from({ length: 2 * whole.frames }, (_, half) => {
+    const own = Math.min(Math.max(half - first, 0), halves - 1);
+    const place = (own / Math.max(halves - 1, 1)) * last;
     const left = Math.min(Math.floor(place), Math.max(last - 1, 0));
     const right = Math.min(left + 1, last);
     return piece.pitch[left] + (piece.pitch[right] - piece.pitch[left]) * (place - left);
   });
   let place = 2 * piece.lead;
-  for (const word of piece.words) {
+  for (const word of whole.words) {
     const end = place + 2 * word.frames;
     for (; place < end; place++) curve[place] *= word.pitch;
   }

@@ -47,26 +47,30 @@ export function timeline(plan) {
  */
 export function* wordsOfPiece(plan, piece, number, start) {
   const [before, after] = piece.cut(plan.samplesPerFrame);
-  const bounds = [start, start - before + piece.frames * plan.samplesPerFrame - after];
+  const whole = piece.utterance;
+  const bounds = [start, start - before + whole.frames * plan.samplesPerFrame - after];
   const first = start - before - EARLY_FRAMES * plan.samplesPerFrame;
   let frames = piece.lead;
   let paused = true; // between this word and the previous one
-  for (const [place, word] of piece.words.entries()) {
-    const following = piece.words.slice(place + 1);
-    const space = paused ? 0 : piece.words[place - 1].spaceFrames;
+  const end = piece.before.length + piece.words.length; // of the words that are heard
+  for (const [place, word] of whole.words.entries()) {
+    const following = whole.words.slice(place + 1);
+    const space = paused ? 0 : whole.words[place - 1].spaceFrames;
     paused = pauses(plan, word, following);
     const heard = paused && word.spoken ? frames + word.heard : Infinity;
     // Frames at which the word begins, its symbols end, and its sound ends.
     const edges = [frames - space];
-    let end = frames;
+    let reached = frames;
     for (const duration of word.knownDurations.slice(0, length(word.phonemes))) {
-      end += duration;
-      edges.push(Math.min(end, heard));
+      reached += duration;
+      edges.push(Math.min(reached, heard));
     }
     const samples = edges.map((frame) =>
       Math.min(Math.max(first + frame * plan.samplesPerFrame, bounds[0]), bounds[1]),
     );
-    yield timed(plan, word, number, samples, following.length ? 0 : piece.pause);
+    if (piece.before.length <= place && place < end) {
+      yield timed(plan, word, number, samples, place === end - 1 ? piece.pause : 0);
+    }
     frames += word.frames;
   }
 }

@@ -17,7 +17,6 @@ CREATED = {
     "response_format": "pcm",
     "speed": 1.0,
     "language": None,
-    "sample_rate": None,
     "volume_multiplier": 1.0,
     "sample_rate": None,
     "seed": 0,

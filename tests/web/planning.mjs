@@ -71,10 +71,10 @@ async function made({ text, voice, captions }) {
       const words = timeline(plan);
       vector.captions = { ".srt": writeSrt(words), ".vtt": writeWebVtt(words), ".json": writeJson(words, plan.seconds) };
     }
+    const rows = (words) =>
+      words.map((w) => [w.text, at(w.start), at(w.end), w.phonemes, w.space, w.durations, w.pitch, w.rate, w.joined]);
     return plan.pieces.map((p) => ({
-      words: p.words.map((w) => [
-        w.text, at(w.start), at(w.end), w.phonemes, w.space, w.durations, w.pitch, w.rate, w.joined,
-      ]),
+      before: rows(p.before), words: rows(p.words), after: rows(p.after),
       piece: [p.style, p.noise, p.lead, p.tail, p.keep, p.pause, p.voice],
     }));
   });

@@ -262,8 +262,10 @@ def check_recipe(
         lack: The verdict if it cannot be built.
     """
     about = f"recipe {recipe.name}"
+    # Code for this machine's own CPU runs here, and to resolve a target imports TVM, for a second.
+    is_native = getattr(recipe.target, "mcpu", "") == "native"
     try:
-        needed = () if obstacle else resolve(recipe.target, recipe.precision).required
+        needed = () if obstacle or is_native else resolve(recipe.target, recipe.precision).required
     except KokoroTvmError as error:
         obstacle = str(error)
     if obstacle:

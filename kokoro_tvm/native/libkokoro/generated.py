@@ -58,10 +58,10 @@ _RUNTIME = "kokoro_tvm.runtime"
 _NUMBERS = {
     f"{_RUNTIME}.prosody": ("MARKS", "LONGEST_PAUSE", "FACTORS"),
     f"{_RUNTIME}.speech.checks": ("SPEEDS",),
-    f"{_RUNTIME}.speech.division": ("DIVISION",),
+    f"{_RUNTIME}.speech.division": ("DIVISION", "MIN_PART", "STOPS"),
     f"{_RUNTIME}.speech.joins": ("ATTACK", "RELEASE", "FADE", "PAUSES"),
-    f"{_RUNTIME}.speech.piece": ("LAST_SOUND",),
-    f"{_RUNTIME}.speech.words": ("EARLY_FRAMES", "PAUSING_SOUND"),
+    f"{_RUNTIME}.speech.piece": ("LAST_SOUND", "PAUSING_SOUND", "CUT_FRAMES", "HALO_FRAMES"),
+    f"{_RUNTIME}.speech.words": ("EARLY_FRAMES",),
     f"{_TEXT}.passages": ("_OPENING", "_WIDE", "_MAX_PASSAGE", "_MAX_GAP", "_MAX_OPENING", "_MAX_WORD"),
     f"{_TEXT}.frontend.blocks": ("LOOKAHEAD",),
     f"{_TEXT}.markup": ("_PORTION", "_HEAD"),

@@ -79,7 +79,7 @@ typedef struct kokoro_place {
 typedef struct kokoro_speech {
   size_t samples;             /**< number of samples, known before the audio */
   const float *audio;         /**< samples, which may exceed 1 in magnitude; NULL before kokoro_decode */
-  const int64_t *durations;   /**< frames of every token, including the marks at both ends */
+  const int64_t *durations;   /**< frames of every token, including the marks at both ends of an utterance */
   size_t token_count;         /**< number of tokens */
   const kokoro_word *words;   /**< none for a request of tokens */
   size_t word_count;          /**< number of words */

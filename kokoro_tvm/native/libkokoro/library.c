@@ -270,10 +270,10 @@ static void predict_body(scope *s, void *argument) {
   if (notice)
     u->speech.notice = format(s, &u->kept, "%s%s%s", u->speech.notice, *u->speech.notice ? "\n" : "", notice);
   const float *durations = predict(s, r->k, u);
-  int64_t *frames = take(s, &u->kept, u->speech.token_count, sizeof *frames);
-  for (size_t i = 0; i < u->speech.token_count; ++i) frames[i] = frames_of(s, durations[i], u->speed);
+  int64_t *frames = take(s, &u->kept, u->token_count, sizeof *frames);
+  for (size_t i = 0; i < u->token_count; ++i) frames[i] = frames_of(s, durations[i], u->speed);
   /* The marks at both ends are silent if they last as long as in training. A request of tokens is not changed. */
-  for (size_t i = 0, last = u->speech.token_count - 1; u->words && i <= last; i += last) {
+  for (size_t i = 0, last = u->token_count - 1; u->words && i <= last; i += last) {
     int64_t whole = frames_of(s, durations[i], 1);
     if (frames[i] > whole) frames[i] = whole;
   }

@@ -15,6 +15,8 @@ struct kokoro_plan {
   size_t place;             /* bytes of text that were decoded */
   char tail[MOST_TAIL + 1]; /* bytes that were not */
   utterance *u;             /* of the current piece */
+  float *features;          /* of the first utterance if it is cut, (channels, tokens) */
+  int64_t channels;
   char letter;              /* of the language of `voice` */
   notes voice_notices;      /* that were given */
 };
@@ -115,22 +117,45 @@ static void set_words(scope *s, kokoro_plan *p, work *w, const piece *from) {
     for (size_t j = 0; j < element->phonemes.size; ++j) u->tokens[token++] = id_of(p->k, element->phonemes.at[j]);
     for (size_t j = 0; j < element->space.size; ++j) u->tokens[token++] = id_of(p->k, element->space.at[j]);
   }
-  u->speech.token_count = from->tokens;
+  u->token_count = u->speech.token_count = from->tokens;
   u->speech.words = u->words;
-  u->speech.word_count = count;
+  u->word_count = u->speech.word_count = count;
   u->speech.places = places;
 }
 
-/* Predict the durations of a draft, and give them to the planner. */
-static void predict_draft(scope *s, kokoro_plan *p, const piece *draft) {
+/* Begin the utterance of a piece, which is silence if it has no words. */
+static void begin_utterance(scope *s, kokoro_plan *p, const piece *from) {
   utterance *u = p->u;
   work *w = &p->planner.w;
   release(&u->kept);
   *u = (utterance){.speed = p->planner.speed};
+  if (!from->words.count) return;
   u->style = take(s, &u->kept, (size_t)(2 * p->k->bundle->style_dim), sizeof *u->style);
-  read_style(s, p->k, u, IS_NONE(draft->voice) ? p->voice : encode_utf8(w, draft->voice), (int64_t)draft->symbols);
-  set_words(s, p, w, draft);
-  give_durations(&p->planner, s, predict(s, p->k, u));
+  read_style(s, p->k, u, IS_NONE(from->voice) ? p->voice : encode_utf8(w, from->voice), (int64_t)from->symbols);
+  set_words(s, p, w, from);
+}
+
+/* Predict the durations of a draft, and give them to the planner. */
+static void predict_draft(scope *s, kokoro_plan *p, const piece *draft) {
+  begin_utterance(s, p, draft);
+  give_durations(&p->planner, s, predict(s, p->k, p->u));
+}
+
+static float *copy_features(scope *s, const kokoro_plan *p, arena *kept, const float *features) {
+  size_t count = p->u->token_count * (size_t)p->channels;
+  return memcpy(take(s, kept, count, sizeof *features), features, count * sizeof *features);
+}
+
+/* Hand the features of the first utterance from its first part to its second, which has no draft of its own. */
+static void share_features(scope *s, kokoro_plan *p, const piece *part) {
+  if (part->first) {
+    begin_utterance(s, p, part);
+    p->u->channels = p->channels;
+    p->u->features = copy_features(s, p, &p->u->kept, p->features);
+  } else if (part->last < part->words.count) {
+    p->channels = p->u->channels;
+    p->features = copy_features(s, p, &p->kept, p->u->features);
+  }
 }
 
 static void plan_body(scope *s, void *argument) {
@@ -143,7 +168,8 @@ static void plan_body(scope *s, void *argument) {
   p->voice = format(s, s->kept, "%s", expected->voice ? expected->voice : default_voice(p->k));
   p->letter = language_of(s, p->k, p->voice, &of_voice)->letter;
   p->planner = (planner){.names = {p, has_symbol, letter_of}, .reader_of = reader_of, .speed = expected->speed,
-                         .sample_rate = p->k->bundle->sample_rate, .pauses = USUAL_PAUSES, .division = USUAL_DIVISION,
+                         .sample_rate = p->k->bundle->sample_rate,
+                         .samples_per_frame = p->k->bundle->samples_per_frame, .pauses = USUAL_PAUSES, .division = USUAL_DIVISION,
                          .limits = {largest(p->k->bundle, TOKENS), largest(p->k->bundle, FRAMES)}};
   reader_of(p, s, p->letter);
   p->first_notice = format(s, s->kept, "%s%s%s", of_voice, *of_voice && of_speed ? "\n" : "", of_speed ? of_speed : "");
@@ -189,6 +215,22 @@ static void keep_notices(scope *s, kokoro_plan *p) {
   p->first_notice = "";
 }
 
+/* Limit the tokens and words of the speech to those that are heard. */
+static void select_heard(utterance *u) {
+  const piece *p = u->piece;
+  size_t tokens[2] = {0, u->token_count}, token = 1;
+  for (size_t i = 0; i < u->word_count; ++i) {
+    if (i && i == p->first) tokens[0] = token;
+    token += (size_t)(u->measures[i].symbols + u->measures[i].spaces);
+    if (i + 1 == p->last && p->last < u->word_count) tokens[1] = token;
+  }
+  u->speech.durations = u->durations + tokens[0];
+  u->speech.token_count = tokens[1] - tokens[0];
+  u->speech.words = u->words + p->first;
+  u->speech.places += p->first;
+  u->speech.word_count = p->last - p->first;
+}
+
 /* Copy a piece into its utterance, which outlives the planner's step. */
 static void keep_piece(scope *s, utterance *u, const piece *from) {
   piece *kept = take(s, &u->kept, 1, sizeof *kept);
@@ -225,16 +267,16 @@ static void next_body(scope *s, void *argument) {
     p->u = NULL;
     return;
   }
-  if (!result.words.count) {
-    release(&u->kept);
-    *u = (utterance){.speed = p->planner.speed, .speech = {.words = NULL}};
-  }
+  if (!result.words.count) begin_utterance(s, p, &result);
+  share_features(s, p, &result);
   keep_piece(s, u, &result);
   set_durations(p->k, u, u->piece->durations);
   cuts_of(u->piece, rate, &before, &after);
   u->speech.samples = (size_t)(u->frames * rate - before - after + result.pause);
   u->speech.notice = format(s, &u->kept, "%s", p->notice);
-  if (result.words.count) time_words(p->k, u, before, (int64_t)u->speech.samples - result.pause);
+  if (!result.words.count) return;
+  time_words(p->k, u, before, (int64_t)u->speech.samples - result.pause);
+  select_heard(u);
 }
 
 int kokoro_next_piece(kokoro_plan *p, kokoro_speech **speech, kokoro_error *error) {

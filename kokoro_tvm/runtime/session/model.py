@@ -110,11 +110,12 @@ class Model:
         features: Floats,
         noise: Floats | NDArray[np.uint32],
         pitch: Floats | None = None,
+        window: slice = slice(None),
     ) -> Floats:
         """Audio float32 (samples,) of tokens that last `durations` (tokens,) frames.
 
         `noise` is (samples,), or `seed_words`, of which the decoder draws it; `pitch` a factor on f0 for
-        every half frame (2 * frames,).
+        every half frame (2 * frames,). Of the frames in `window` alone is the audio computed.
         """
         with _memory_for("decoder", int(durations.sum())):
             of_frame = token_of_frame(durations)
@@ -124,7 +125,12 @@ class Model:
             f0, n = self._run("f0n", frames, repeat_tokens(features, of_frame), prosody)
             if pitch is not None:
                 f0 = (self._read("f0n", f0) * pitch[np.newaxis]).astype(np.float32)
-            asr = repeat_tokens(self._read("text_encoder", t_en), of_frame)
+            of_window = of_frame[window]
+            if of_window.size < frames:
+                first, last, _ = window.indices(frames)
+                frames = of_window.size
+                f0, n = (self._read("f0n", curve)[:, 2 * first : 2 * last].copy() for curve in (f0, n))
+            asr = repeat_tokens(self._read("text_encoder", t_en), of_window)
             seeded = noise.dtype == np.uint32
             entry, source = ("decoder_seeded", noise) if seeded else ("decoder", noise[np.newaxis])
             (audio,) = self._run(entry, frames, asr, f0, n, timbre, source)

@@ -110,7 +110,7 @@ def fade_out(audio: NDArray[np.float32], sample_rate: int) -> None:
 
 
 def muted_spans(piece: Piece, samples_per_frame: int, sample_rate: int) -> list[tuple[int, int]]:
-    """Return the spans of samples of punctuation in the decoder's output.
+    """Return the spans of samples of punctuation in the utterance of a piece.
 
     The sounds at both sides keep their attack and release; short punctuation is not muted.
     """
@@ -118,7 +118,7 @@ def muted_spans(piece: Piece, samples_per_frame: int, sample_rate: int) -> list[
     spans: list[tuple[int, int]] = []
     begin, sounding, marked = 0, False, True
     place = piece.lead
-    for word in piece.words:
+    for word in piece.utterance.words:
         durations = word.durations or ()
         if word.spoken:
             end = place * samples_per_frame - attack

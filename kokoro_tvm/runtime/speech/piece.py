@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.common.words import truncate
 from kokoro_tvm.runtime.notices import quoted
 from kokoro_tvm.runtime.speech.checks import prosody_factor, set_field, whole_number
 
-__all__ = ["LAST_SOUND", "MAX_FRAMES", "Piece", "Word"]
+__all__ = ["CUT_FRAMES", "HALO_FRAMES", "LAST_SOUND", "MAX_FRAMES", "PAUSING_SOUND", "Piece", "Word"]
 
 LAST_SOUND = 5
 """Maximum number of frames for which the last phoneme before a pause is heard; the rest is silence.
@@ -17,6 +17,18 @@ LAST_SOUND = 5
 Measured over voices and phonemes (docs/timing.py): its sound ends 5 to 120 ms after its place in the
 durations, which give it 275 to 675 ms.
 """
+
+PAUSING_SOUND = 6
+"""Minimum duration of the last phoneme of a word, in frames at speed 1, if a pause without a mark follows. Of
+74 such words, 69 had a silence of 80 ms or more after them; of 1,648 others, 27 had one."""
+
+CUT_FRAMES = 1
+"""Frames before the space after a word at which an utterance is cut: the quietest place between two words, in
+the median 27 dB below the speech if a voiceless stop follows (docs/lab/performance.md)."""
+
+HALO_FRAMES = 32
+"""Frames beyond a cut that are decoded but not heard. The level at the cut differs from that of uncut speech
+by at most 3.2 dB, and by 6.2 dB with 8 frames (docs/lab/performance.md)."""
 
 MAX_FRAMES = 1 << 24
 """Maximum number of frames of a symbol, above any bucket."""
@@ -108,6 +120,11 @@ class Word:
         *others, last = self.known_durations[: len(self.phonemes)]
         return sum(others) + min(last, LAST_SOUND)
 
+    def has_pausing_sound(self, speed: float) -> bool:
+        """Return whether its last phoneme lasts so long at a plan's speed that a pause follows."""
+        last = self.known_durations[len(self.phonemes) - 1]
+        return last * min(1.0, speed * self.rate) >= PAUSING_SOUND
+
     @property
     def known_durations(self) -> tuple[int, ...]:
         """The durations; raises InputError if they are unknown."""
@@ -121,18 +138,21 @@ class Word:
 
 @dataclass(frozen=True)
 class Piece:
-    """An utterance of the model, and the silence after it; without words, silence alone.
+    """An utterance of the model, or a part of one, and the silence after it; without words, silence alone.
 
     Attributes:
         words: in order.
         style: row of the voice's table.
         noise: number of the noise that is drawn from the seed.
-        lead: frames of the mark that the model expects at the beginning.
-        tail: frames of the mark that the model expects at the end.
-        keep: samples kept of the near silence before the first sound and after the last; None: all.
+        lead: frames of the mark that the model expects at the beginning of the utterance.
+        tail: frames of the mark that the model expects at the end of the utterance.
+        keep: samples kept of the near silence before the first sound and after the last of the utterance;
+            None: all.
         pause: samples of silence after it.
         pitch: factors on the predicted pitch, spread evenly over the piece and interpolated linearly.
         voice: None: that of the plan.
+        before: words of the utterance that another piece speaks before. They are computed with, not heard.
+        after: words of the utterance that another piece speaks after, in the same way.
 
     Raises:
         InputError: a value is invalid.
@@ -147,9 +167,12 @@ class Piece:
     pause: int = 0
     pitch: tuple[float, ...] = (1.0,)
     voice: str | None = None
+    before: tuple[Word, ...] = ()
+    after: tuple[Word, ...] = ()
 
     def __post_init__(self) -> None:
-        set_field(self, "words", tuple(self.words))
+        for name in ("words", "before", "after"):
+            set_field(self, name, tuple(getattr(self, name)))
         for name, least in (("style", 0), ("noise", 0), ("lead", 1), ("tail", 1), ("pause", 0)):
             most = None if name == "pause" else MAX_FRAMES
             set_field(self, name, whole_number(getattr(self, name), f"{name} of a piece", least, most))
@@ -167,28 +190,37 @@ class Piece:
             raise InputError("The pitch of a piece needs at least one factor; 1.0 leaves it as predicted.")
         if self.voice is not None and (not isinstance(self.voice, str) or not self.voice):
             raise InputError(f"The voice of a piece should be a name, but is {truncate(repr(self.voice))}.")
-        if self.words and not self.symbols:
+        if (self.words or self.before or self.after) and not self.symbols:
             raise InputError("The words of a piece have no phonemes. Remove the words instead.")
 
     @property
+    def utterance(self) -> Piece:
+        """The whole utterance of the model: the piece, with the words before and after it."""
+        if not (self.before or self.after):
+            return self
+        return replace(self, words=(*self.before, *self.words, *self.after), before=(), after=())
+
+    @property
     def symbols(self) -> str:
-        """The symbols of all words; each is a model token."""
+        """The symbols of its words; each is a model token."""
         return "".join(word.symbols for word in self.words)
 
     @property
     def complete(self) -> bool:
-        """Whether all durations are known."""
-        return all(word.durations is not None for word in self.words)
+        """Whether all durations of the utterance are known."""
+        return all(word.durations is not None for word in (*self.before, *self.words, *self.after))
 
     @property
     def durations(self) -> tuple[int, ...]:
-        """Frames of every token, lead and tail included; raises InputError if unknown."""
+        """Frames of every token, at the utterance's ends with lead and tail; raises InputError if unknown."""
         frames = [duration for word in self.words for duration in word.known_durations]
-        return (self.lead, *frames, self.tail) if self.words else ()
+        if not self.words:
+            return ()
+        return (*(() if self.before else (self.lead,)), *frames, *(() if self.after else (self.tail,)))
 
     @property
     def frames(self) -> int:
-        """Frames of the decoder's output."""
+        """Frames of all tokens; raises InputError if unknown."""
         return sum(self.durations)
 
     def silence(self) -> tuple[int, int]:
@@ -203,14 +235,35 @@ class Piece:
         return self.lead + before, after + self.tail
 
     def cut(self, samples_per_frame: int) -> tuple[int, int]:
-        """Return the samples to cut off at both ends of the decoder's output."""
-        cuts = (
+        """Return the samples to cut off at both ends of the utterance."""
+        before, after = (
             0 if keep is None else max(0, frames * samples_per_frame - keep)
-            for frames, keep in zip(self.silence(), self.keep, strict=True)
+            for frames, keep in zip(self.utterance.silence(), self.keep, strict=True)
         )
-        before, after = cuts
+        first, last = self._span()
+        if self.before:
+            before = first * samples_per_frame
+        if self.after:
+            after = (self.utterance.frames - last) * samples_per_frame
         return before, after
+
+    def window(self) -> tuple[int, int]:
+        """Return the first frame of the utterance to decode, and the one after the last."""
+        first, last = self._span()
+        end = self.utterance.frames
+        return max(0, first - HALO_FRAMES) if self.before else 0, min(end, last + HALO_FRAMES)
+
+    def _span(self) -> tuple[int, int]:
+        """Return the first frame of the utterance that is heard, and the one after the last."""
+        first, last = 0, self.utterance.frames
+        if self.before:
+            first = self.lead + sum(word.frames for word in self.before)
+            first -= self.before[-1].space_frames + CUT_FRAMES
+        if self.after:
+            last -= sum(word.frames for word in self.after) + self.tail
+            last -= self.words[-1].space_frames + CUT_FRAMES
+        return first, last
 
     def samples(self, samples_per_frame: int) -> int:
         """Return the samples of the piece in the speech, its pause included."""
-        return self.frames * samples_per_frame - sum(self.cut(samples_per_frame)) + self.pause
+        return self.utterance.frames * samples_per_frame - sum(self.cut(samples_per_frame)) + self.pause

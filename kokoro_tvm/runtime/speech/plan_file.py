@@ -18,7 +18,8 @@ SCHEMA = 1
 """The version of the layout of a plan's JSON."""
 
 T = TypeVar("T")
-_PARTS = frozenset({"pieces", "words"})  # fields that are objects of their own
+_PARTS = frozenset({"pieces", "words", "before", "after"})  # fields that are objects of their own
+_WORDS = ("words", "before", "after")  # lists of words of a piece
 _TYPES: Mapping[str, tuple[Any, str]] = {
     "str": (str, "a string"),
     "int": (int, "a whole number"),
@@ -31,7 +32,7 @@ _TYPES: Mapping[str, tuple[Any, str]] = {
 
 def plan_to_json(plan: object, pieces: Iterable[Piece]) -> str:
     """Return a plan with these pieces as JSON."""
-    nodes = [_node(piece) | {"words": [_node(word) for word in piece.words]} for piece in pieces]
+    nodes = [_node(piece) | {n: list(map(_node, getattr(piece, n))) for n in _WORDS} for piece in pieces]
     node = {"schema": SCHEMA} | _node(plan) | {"pieces": nodes}
     return json.dumps(node, indent=1, ensure_ascii=False) + "\n"
 
@@ -53,9 +54,15 @@ def read_plan(text: str, plan: Callable[..., T]) -> T:
 
 
 def _piece(node: Any, place: str) -> Piece:
-    values = _values(node, place, Piece, {"words"})
-    words = [_word(word, f"{place}.words[{i}]") for i, word in enumerate(_list(node, "words", place))]
-    return _build(place, lambda: Piece(words=tuple(words), **values))
+    values = _values(node, place, Piece, set(_WORDS))
+    words = _words(node, "words", place)
+    # Plans of earlier versions have no context.
+    before, after = (_words(node, name, place) if name in node else () for name in ("before", "after"))
+    return _build(place, lambda: Piece(words=words, before=before, after=after, **values))
+
+
+def _words(node: Any, name: str, place: str) -> tuple[Word, ...]:
+    return tuple(_word(word, f"{place}.{name}[{i}]") for i, word in enumerate(_list(node, name, place)))
 
 
 def _word(node: Any, place: str) -> Word:

@@ -12,7 +12,14 @@ from kokoro_tvm.runtime.prosody import MARKS
 from kokoro_tvm.runtime.session.model import Floats, Model
 from kokoro_tvm.runtime.session.routing import TooLongError
 from kokoro_tvm.runtime.speech.checks import SPEEDS, bound_speed
-from kokoro_tvm.runtime.speech.division import Breath, Division, divide_sentences, halves, symbols_of
+from kokoro_tvm.runtime.speech.division import (
+    Breath,
+    Division,
+    cut_piece,
+    divide_sentences,
+    halves,
+    symbols_of,
+)
 from kokoro_tvm.runtime.speech.joins import ATTACK, Pauses, split_pause
 from kokoro_tvm.runtime.speech.piece import Piece, Word
 from kokoro_tvm.runtime.speech.rendering import predict, with_predicted
@@ -62,23 +69,27 @@ def plan_pieces(model: Model, sentences: Iterable[Breath], style: Style) -> Iter
     keep: int | None = None
     number = 0
     spoken = False
+    rate = model.bundle.sample_rate
     for breath in divide_sentences(sentences, style.division):
         notices.warn(breath.words)
-        for part, planned in _split_to_fit(model, breath, style, number):
-            rate = model.bundle.sample_rate
+        for part, planned in _split_to_fit(model, breath, style):
+            parts: tuple[Piece, ...]
             if planned.piece.words:
-                spoken = True
                 release, pause, attack = _silence(part, style, rate)
                 piece = replace(planned.piece, keep=(keep, release), pause=pause, voice=part.voice)
                 keep = attack
+                frames = style.division.first_s * rate / model.bundle.samples_per_frame
+                parts = (piece,) if spoken else cut_piece(piece, frames, style.speed)
+                spoken = True
             else:
                 pause = round((part.pause or 0.0) * rate)
                 if keep is None:  # before the first sound, whose piece keeps a part of the silence
                     keep = min(pause, round(ATTACK * rate))
                     pause -= keep
-                piece = replace(planned.piece, pause=pause)
-            number += 1
-            yield replace(planned, piece=piece)
+                parts = (replace(planned.piece, pause=pause),)
+            for piece in parts:
+                yield replace(planned, piece=replace(piece, noise=number))
+                number += 1
     if not spoken:
         raise InputError("There is nothing to speak: the model knows none of the text's phonemes.")
 
@@ -94,35 +105,30 @@ def _silence(part: Breath, style: Style, sample_rate: int) -> tuple[int | None, 
     return split_pause(seconds, sample_rate)
 
 
-def _split_to_fit(
-    model: Model, breath: Breath, style: Style, number: int
-) -> Iterator[tuple[Breath, PlannedPiece]]:
-    """Yield parts that fit the largest buckets, with their plans, numbered from `number`."""
+def _split_to_fit(model: Model, breath: Breath, style: Style) -> Iterator[tuple[Breath, PlannedPiece]]:
+    """Yield parts that fit the largest buckets, with their plans."""
     queue = [breath]
     while queue:
         part = queue.pop(0)
         vocabulary = model.bundle.vocabulary
         if not has_sound(symbols_of(part.words), vocabulary):
             if part.pause is not None:
-                yield part, PlannedPiece(Piece((), noise=number), None)
-                number += 1
+                yield part, PlannedPiece(Piece(()), None)
             continue
         try:
-            yield part, _plan_part(model, part, style, number)
+            yield part, _plan_part(model, part, style)
         except TooLongError as error:
             parts = halves(part)
             if parts is None:
                 raise InputError(_indivisible(model, part.words, style.speed)) from error
             queue[:0] = parts
-        else:
-            number += 1
 
 
-def _plan_part(model: Model, part: Breath, style: Style, number: int) -> PlannedPiece:
+def _plan_part(model: Model, part: Breath, style: Style) -> PlannedPiece:
     words, table = part.words, style.table(part.voice)
     row = min(max(len(symbols_of(words)) - 1, 0), len(table) - 1)  # as voices.style_of
     vocabulary = model.bundle.vocabulary
-    draft = Piece(tuple(_drop_unknown(word, vocabulary) for word in words), style=row, noise=number)
+    draft = Piece(tuple(_drop_unknown(word, vocabulary) for word in words), style=row)
     durations, features = predict(model, table, draft, style.speed)
     model.check_frames(durations)
     return PlannedPiece(with_predicted(draft, durations, ends=True), features)

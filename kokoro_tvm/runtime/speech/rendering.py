@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import asdict, replace
+from itertools import islice
 from typing import TypeAlias
 
 import numpy as np
@@ -19,7 +20,7 @@ from kokoro_tvm.runtime.session.model import Floats, Model, frame_durations
 from kokoro_tvm.runtime.session.noise import seed_words
 from kokoro_tvm.runtime.speech.checks import bound_speed
 from kokoro_tvm.runtime.speech.joins import fade_in, fade_out, mute, muted_spans
-from kokoro_tvm.runtime.speech.piece import Piece
+from kokoro_tvm.runtime.speech.piece import Piece, Word
 from kokoro_tvm.runtime.speech.plan import Plan
 from kokoro_tvm.runtime.text.phonemes import encode
 
@@ -42,7 +43,7 @@ def round_durations(duration: Floats, speed: float | NDArray[np.float64]) -> NDA
 
 
 def predict(model: Model, table: Floats, piece: Piece, speed: float) -> tuple[NDArray[np.int64], Floats]:
-    """Predict the durations of a piece, each word at its rate.
+    """Predict the durations of a piece's utterance, each word at its rate.
 
     Returns:
         Frames per token, int64 (tokens,), and the features `d` of the tokens.
@@ -52,21 +53,21 @@ def predict(model: Model, table: Floats, piece: Piece, speed: float) -> tuple[ND
         TooLongError: there are too many tokens. It is an InputError.
     """
     duration, features = model.predict(token_ids(model, piece), table[_row(table, piece)])
-    speeds = [bound_speed(speed, word.rate) for word in piece.words for _ in word.symbols]
+    speeds = [bound_speed(speed, word.rate) for word in piece.utterance.words for _ in word.symbols]
     return round_durations(duration, np.array([speed, *speeds, speed])), features
 
 
 def with_predicted(piece: Piece, predicted: NDArray[np.int64], ends: bool) -> Piece:
     """Fill in missing durations of a piece, and those of both ends if `ends`."""
-    words, place = [], 1
-    for word in piece.words:
-        count = len(word.symbols)
-        if word.durations is None:
-            word = replace(word, durations=tuple(predicted[place : place + count].tolist()))
-        words.append(word)
-        place += count
+    frames = iter(predicted.tolist()[1:])
+
+    def fill(words: tuple[Word, ...]) -> tuple[Word, ...]:
+        own = [(word, tuple(islice(frames, len(word.symbols)))) for word in words]
+        return tuple(replace(word, durations=d) if word.durations is None else word for word, d in own)
+
+    before, words, after = fill(piece.before), fill(piece.words), fill(piece.after)
     lead, tail = (int(predicted[0]), int(predicted[-1])) if ends else (piece.lead, piece.tail)
-    return replace(piece, words=tuple(words), lead=lead, tail=tail)
+    return replace(piece, words=words, lead=lead, tail=tail, before=before, after=after)
 
 
 def complete(model: Model, table: Floats, piece: Piece, speed: float) -> Piece:
@@ -97,17 +98,20 @@ def render(model: Model, table: Floats, plan: Plan, piece: Piece, features: Floa
     if not piece.words:
         return np.zeros(piece.pause, np.float32)
     tokens, ref_s = token_ids(model, piece), table[_row(table, piece)]
-    durations = np.array(piece.durations, np.int64)
+    durations = np.array(piece.utterance.durations, np.int64)
     model.check_frames(durations)
     if features is None:
         _, features = model.predict(tokens, ref_s)
-    samples = piece.frames * plan.samples_per_frame
     seed = seed_words(plan.seed, piece.noise)
-    audio = model.decode(tokens, ref_s, durations, features, seed, _pitch(piece))
+    first, last = piece.window()
+    audio = model.decode(tokens, ref_s, durations, features, seed, _pitch(piece), slice(first, last))
+    if audio.size < durations.sum() * plan.samples_per_frame:  # the rest of the utterance is not heard
+        skipped = first, int(durations.sum()) - last
+        audio = np.pad(audio, [frames * plan.samples_per_frame for frames in skipped])
     if plan.mute:
         mute(audio, muted_spans(piece, plan.samples_per_frame, plan.sample_rate), plan.sample_rate)
     before, after = piece.cut(plan.samples_per_frame)
-    audio = audio[before : samples - after]
+    audio = audio[before : audio.size - after]
     if before:
         fade_in(audio, plan.sample_rate)
     if after:
@@ -123,23 +127,27 @@ def digest_of(bundle: Bundle, table: Floats, plan: Plan, piece: Piece) -> str:
     """
     # Fields without influence are reset by name, so that a new field counts. Rate and speed are in the
     # durations.
-    words = tuple(replace(word, text="", start=0, end=0, rate=1.0, joined=False) for word in piece.words)
+    before, words, after = (
+        tuple(replace(word, text="", start=0, end=0, rate=1.0, joined=False) for word in part)
+        for part in (piece.before, piece.words, piece.after)
+    )
     style = np.ascontiguousarray(table[_row(table, piece)], "<f4").tobytes()
-    piece = replace(piece, words=words, style=0, voice=None)
+    piece = replace(piece, words=words, before=before, after=after, style=0, voice=None)
     plan = replace(plan, pieces=(piece,), voice="", speed=1.0)
     node = [__version__, bundle.sha256, style.hex(), asdict(plan)]
     return hashlib.sha256(json.dumps(node).encode()).hexdigest()
 
 
 def token_ids(model: Model, piece: Piece) -> NDArray[np.int64]:
-    """Return token ids (1, tokens) with a 0 at both ends; raises InputError for unknown phonemes."""
-    unknown = sorted(set(piece.symbols) - set(model.bundle.vocabulary))
+    """Return token ids (1, tokens) of the utterance, with a 0 at both ends; raises InputError."""
+    symbols = piece.utterance.symbols
+    unknown = sorted(set(symbols) - set(model.bundle.vocabulary))
     if unknown:
         raise InputError(
             f"The plan has phonemes that the model does not know: {listed(unknown)}. "
             "Remove them, with their durations."
         )
-    return np.array([encode(piece.symbols, model.bundle.vocabulary)], np.int64)
+    return np.array([encode(symbols, model.bundle.vocabulary)], np.int64)
 
 
 def _row(table: Floats, piece: Piece) -> int:
@@ -149,14 +157,16 @@ def _row(table: Floats, piece: Piece) -> int:
 
 
 def _pitch(piece: Piece) -> Floats | None:
-    """Return factors on f0 per half frame, float32 (2 * frames,); None if all are 1."""
-    if set(piece.pitch) == {1.0} and all(word.pitch == 1.0 for word in piece.words):
+    """Return factors on f0 per half frame of the utterance, float32 (2 * frames,); None if all are 1."""
+    whole = piece.utterance
+    if set(piece.pitch) == {1.0} and all(word.pitch == 1.0 for word in whole.words):
         return None
-    halves = 2 * piece.frames
     places = np.linspace(0.0, 1.0, len(piece.pitch)) if len(piece.pitch) > 1 else np.zeros(1)
-    curve = np.interp(np.linspace(0.0, 1.0, halves), places, piece.pitch)
+    curve = np.interp(np.linspace(0.0, 1.0, 2 * piece.frames), places, piece.pitch)
+    first = 2 * (piece.lead + sum(word.frames for word in piece.before)) if piece.before else 0
+    curve = np.pad(curve, (first, 2 * whole.frames - first - curve.size), "edge")
     place = 2 * piece.lead
-    for word in piece.words:
+    for word in whole.words:
         count = 2 * word.frames
         curve[place : place + count] *= word.pitch
         place += count

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
@@ -39,7 +40,9 @@ if TYPE_CHECKING:
 __all__ = ["Speech", "Synthesizer"]
 
 _MAX_CHARACTERS = 2_000_000  # 40 hours, 13 GB of audio
-_WHOLE = Division(first=1 << 30, least=0, most=1 << 30)  # divides phonemes only if they exceed a bucket
+_WHOLE = Division(
+    first=1 << 30, least=0, most=1 << 30, first_s=math.inf
+)  # divides phonemes only if they exceed a bucket
 
 
 class Synthesizer:
@@ -232,7 +235,7 @@ class Synthesizer:
         omit: Collection[str] = (),
         lexicon: Mapping[str, str] | None = None,
     ) -> Stream:
-        """Synthesize piece by piece; the first chunk comes after the first clause.
+        """Synthesize piece by piece; the first chunk comes after the first clause or 2.5 s of speech.
 
         Memory does not grow with the text. The chunks of a text in portions (from a language model, say) are
         those of the same text in one string. Closing or dropping the stream cancels the work.
@@ -382,7 +385,7 @@ class Synthesizer:
         model, table = self._model_for(plan), self._tables(plan.voice)
         for number, piece in zip(numbers, plan.pieces, strict=True):  # before any of them is rendered
             table(piece.voice)
-            model.check_frames(np.array(piece.durations, np.int64), f"Piece {number} of the plan")
+            model.check_frames(np.array(piece.utterance.durations, np.int64), f"Piece {number} of the plan")
         self._announce()
         planned = (PlannedPiece(piece, None) for piece in plan.pieces)
         return Stream(model, table, replace(plan, pieces=()), planned, skip)

@@ -9,15 +9,11 @@ from itertools import accumulate, pairwise
 from kokoro_tvm.runtime.speech.piece import Piece, Word
 from kokoro_tvm.runtime.speech.plan import Plan
 
-__all__ = ["EARLY_FRAMES", "PAUSING_SOUND", "TimedPhoneme", "TimedWord", "timeline", "words_of_piece"]
+__all__ = ["EARLY_FRAMES", "TimedPhoneme", "TimedWord", "timeline", "words_of_piece"]
 
 EARLY_FRAMES = 2
 """Frames by which a token is heard before its place in the durations: after a pause, the energy of a word
 rises 30 to 65 ms earlier in all measured voices (docs/timing.py)."""
-
-PAUSING_SOUND = 6
-"""Minimum duration of the last phoneme of a word, in frames at speed 1, if a pause without a mark follows. Of
-74 such words, 69 had a silence of 80 ms or more after them; of 1,648 others, 27 had one."""
 
 
 class _Timed:
@@ -90,18 +86,20 @@ def timeline(plan: Plan) -> tuple[TimedWord, ...]:
 def words_of_piece(plan: Plan, piece: Piece, number: int, start: int) -> Iterator[TimedWord]:
     """Yield the words and marks of a piece that begins at sample `start` of the speech."""
     before, after = piece.cut(plan.samples_per_frame)
-    last = start - before + piece.frames * plan.samples_per_frame - after
+    whole = piece.utterance
+    last = start - before + whole.frames * plan.samples_per_frame - after
     rate = plan.sample_rate
+    own = range(len(piece.before), len(piece.before) + len(piece.words))
 
     def sample(frame: int) -> int:
-        """Return the sample at which a frame of the piece is heard, within the piece."""
+        """Return the sample at which a frame of the utterance is heard, within the piece."""
         return min(max(start - before + (frame - EARLY_FRAMES) * plan.samples_per_frame, start), last)
 
-    frames = piece.lead
+    frames = whole.lead
     paused = True  # before the current word
-    for place, word in enumerate(piece.words):
-        following = piece.words[place + 1 :]
-        space = 0 if paused else piece.words[place - 1].space_frames
+    for place, word in enumerate(whole.words):
+        following = whole.words[place + 1 :]
+        space = 0 if paused else whole.words[place - 1].space_frames
         paused = _pauses(plan, word, following)
         edges = list(accumulate(word.known_durations[: len(word.phonemes)], initial=frames))
         if paused and word.spoken:
@@ -112,9 +110,10 @@ def words_of_piece(plan: Plan, piece: Piece, number: int, start: int) -> Iterato
             TimedPhoneme(symbol, first, end, rate)
             for symbol, (first, end) in zip(word.phonemes, pairwise(samples), strict=True)
         )
-        source, pause = (word.start, word.end), 0 if following else piece.pause
+        source, pause = (word.start, word.end), piece.pause if place == own[-1] else 0
         ends = samples[0], samples[-1]
-        yield TimedWord(word.text, source, *ends, rate, phonemes, word.spoken, number, pause, word.joined)
+        if place in own:
+            yield TimedWord(word.text, source, *ends, rate, phonemes, word.spoken, number, pause, word.joined)
         frames += word.frames
 
 
@@ -126,5 +125,4 @@ def _pauses(plan: Plan, word: Word, following: tuple[Word, ...]) -> bool:
     after = next((other for other in following if other.phonemes), None)
     if not word.spoken or after is None or not after.spoken:
         return True
-    last = word.known_durations[len(word.phonemes) - 1]
-    return last * min(1.0, plan.speed * word.rate) >= PAUSING_SOUND
+    return word.has_pausing_sound(plan.speed)

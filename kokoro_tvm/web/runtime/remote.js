@@ -77,8 +77,8 @@ export class RemoteModel {
   }
 
   /** See `Model.decode`. */
-  decode(tokens, style, durations, features, seed, pitch = null) {
-    return this.#call('decode', tokens, style, durations, features, seed, pitch);
+  decode(tokens, style, durations, features, seed, pitch = null, window = null) {
+    return this.#call('decode', tokens, style, durations, features, seed, pitch, window);
   }
 
   /** Load voices and front end, which the next methods need. @returns {Promise<string[]>} the names of the voices */

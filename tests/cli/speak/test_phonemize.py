@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from test_choice import rules
+from small_languages import rules
 
 from kokoro_tvm.cli import main
 from kokoro_tvm.runtime import read_bundle

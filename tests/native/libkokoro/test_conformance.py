@@ -83,7 +83,8 @@ def _pieces(plan: Any) -> list[Any]:
     for piece in plan:
         _, noise, lead, tail, keep, pause, voice = piece["piece"]
         keep = [-1 if samples is None else samples for samples in keep]
-        pieces.append([piece["words"], [noise, lead, tail, keep, pause, voice]])
+        words = [piece[name] for name in ("before", "words", "after")]
+        pieces.append([*words, [noise, lead, tail, keep, pause, voice]])
     return pieces
 
 
@@ -91,7 +92,7 @@ def _trim(pieces: list[Any]) -> list[Any]:
     """Return pieces without styles and checksums, or the error without the names of other voices."""
     if pieces and isinstance(pieces[-1], dict):
         return [re.sub(r"(There is no voice '.*?' in this bundle\.).*", r"\1", pieces[-1]["error"])]
-    return [[words, rest[-6:]] for words, rest, *_ in pieces]
+    return [[*words, rest[-6:]] for *words, rest in (piece[:4] for piece in pieces)]
 
 
 @pytest.fixture(scope="module")

@@ -60,6 +60,12 @@ def test_bundle_is_shared_by_threads(run: Callable[..., str], compiled: Callable
     assert run("threads", compiled("exact"), 4) == "equal\n"
 
 
+def test_text_in_portions_speaks_equally(run: Callable[..., str], talking: Path) -> None:
+    """Portions end within characters and brackets."""
+    text = "[pause:0.2s] A café… [pause:1s] [rate:1.5]I ate 😀[rate:] [voice:bf_emma]a “cab”[voice:]. No."
+    assert run("portions", talking, text, "af_heart") == "equal\n"
+
+
 @pytest.mark.parametrize("cases", [500, pytest.param(100_000, marks=pytest.mark.nightly)])
 def test_mutated_input_is_refused_or_works(run: Callable[..., str], mutable: Path, cases: int) -> None:
     folder = mutable.with_name("mutated")

@@ -155,13 +155,13 @@ static array half_of_style(scope *s, const kokoro *k, const utterance *u, int pr
 }
 
 static array tokens_of(scope *s, const utterance *u) {
-  array result = new_array(s, "int64", 2, 1, (int64_t)u->speech.token_count, 0);
-  memcpy(result.data, u->tokens, u->speech.token_count * sizeof *u->tokens);
+  array result = new_array(s, "int64", 2, 1, (int64_t)u->token_count, 0);
+  memcpy(result.data, u->tokens, u->token_count * sizeof *u->tokens);
   return result;
 }
 
 const float *predict(scope *s, kokoro *k, utterance *u) {
-  int64_t tokens = (int64_t)u->speech.token_count;
+  int64_t tokens = (int64_t)u->token_count;
   array first, result[2];
   check_length(s, k, TOKENS, tokens);
   array ids = tokens_of(s, u);
@@ -179,20 +179,32 @@ const float *predict(scope *s, kokoro *k, utterance *u) {
 void set_durations(const kokoro *k, utterance *u, int64_t *durations) {
   u->durations = durations;
   u->frames = 0;
-  for (size_t i = 0; i < u->speech.token_count; ++i) u->frames += durations[i];
+  for (size_t i = 0; i < u->token_count; ++i) u->frames += durations[i];
   u->speech.durations = durations;
   u->speech.samples = (size_t)(u->frames * k->bundle->samples_per_frame);
 }
 
 void check_frames(scope *s, const kokoro *k, const utterance *u) { check_length(s, k, FRAMES, u->frames); }
 
-/* Repeat features of tokens (channels, tokens) over their frames: (1, channels, frames). */
-static array repeat_features(scope *s, const utterance *u, const float *features, int64_t channels, int64_t frames) {
-  array result = new_array(s, "float32", 3, 1, channels, frames);
+/* Repeat features of tokens (channels, tokens) over their frames from `first` to before `last`: (1, channels, frames). */
+static array repeat_features(scope *s, const utterance *u, const float *features, int64_t channels, int64_t first,
+                             int64_t last) {
+  array result = new_array(s, "float32", 3, 1, channels, last - first);
   float *out = result.data;
-  for (int64_t channel = 0; channel < channels; ++channel)
-    for (size_t token = 0; token < u->speech.token_count; ++token, ++features)
-      for (int64_t i = u->durations[token]; i; --i) *out++ = *features;
+  for (int64_t channel = 0; channel < channels; ++channel) {
+    int64_t frame = 0;
+    for (size_t token = 0; token < u->token_count; ++token, ++features)
+      for (int64_t end = frame + u->durations[token]; frame < end; ++frame)
+        if (frame >= first && frame < last) *out++ = *features;
+  }
+  return result;
+}
+
+/* Return the values of a curve (1, 2 * frames) from frame `first` to before `last`. */
+static array crop_curve(scope *s, const array *curve, int64_t first, int64_t last) {
+  if (elements_of(curve) == 2 * (last - first)) return *curve;
+  array result = new_array(s, "float32", 2, 1, 2 * (last - first), 0);
+  memcpy(result.data, (const float *)curve->data + 2 * first, (size_t)(2 * (last - first)) * sizeof(float));
   return result;
 }
 
@@ -238,27 +250,31 @@ void decode(scope *s, kokoro *k, utterance *u, uint64_t seed, const float *noise
     decode_pause(s, u);
     return;
   }
-  int64_t frames = u->frames, rate = k->bundle->samples_per_frame, samples = frames * rate;
+  int64_t frames = u->frames, rate = k->bundle->samples_per_frame, first = 0, last = frames;
+  if (u->piece) window_of(u->piece, &first, &last);
+  int64_t samples = (last - first) * rate;
   array source = noise_inputs(s, u, seed, noise, count), text, curves[2], sound;
   array ids = tokens_of(s, u);
-  run(s, k, TEXT_ENCODER, (int64_t)u->speech.token_count, &ids, 1, &text, 1);
+  run(s, k, TEXT_ENCODER, (int64_t)u->token_count, &ids, 1, &text, 1);
   if (text.extents != 3 || text.shape[0] != 1)
     fail(s, KOKORO_BUNDLE, "The text encoder gave another shape than one utterance has. Build the bundle again.");
-  array prosody[2] = {repeat_features(s, u, u->features, u->channels, frames), half_of_style(s, k, u, 1)};
+  array prosody[2] = {repeat_features(s, u, u->features, u->channels, 0, frames), half_of_style(s, k, u, 1)};
   run(s, k, F0N, frames, prosody, 2, curves, 2);
-  if (u->piece && elements_of(&curves[0]) == 2 * frames) change_pitch(u->piece, curves[0].data);
-  array inputs[5] = {repeat_features(s, u, text.data, text.shape[1], frames), curves[0], curves[1],
-                     half_of_style(s, k, u, 0), source};
-  run(s, k, noise ? DECODER : SEEDED, frames, inputs, 5, &sound, 1);
+  if (elements_of(&curves[0]) != 2 * frames || elements_of(&curves[1]) != 2 * frames)
+    fail(s, KOKORO_BUNDLE, "The f0n component gave other shapes than one utterance has. Build the bundle again.");
+  if (u->piece) change_pitch(u->piece, curves[0].data);
+  array inputs[5] = {repeat_features(s, u, text.data, text.shape[1], first, last), crop_curve(s, &curves[0], first, last),
+                     crop_curve(s, &curves[1], first, last), half_of_style(s, k, u, 0), source};
+  run(s, k, noise ? DECODER : SEEDED, last - first, inputs, 5, &sound, 1);
   const float *audio = sound.data;
   if (elements_of(&sound) != samples)
     fail(s, KOKORO_BUNDLE, "The decoder gave another shape than one utterance has. Build the bundle again.");
   for (int64_t i = 0; i < samples; ++i)
     if (!isfinite(audio[i]))
       fail(s, KOKORO_BUNDLE, "The decoder gave audio that is not finite. Build the bundle again.");
-  size_t room = (size_t)(samples + (u->piece ? u->piece->pause : 0));
+  size_t room = (size_t)(frames * rate + (u->piece ? u->piece->pause : 0));
   if (!u->audio) u->audio = take(s, &u->kept, room, sizeof *u->audio);
-  memcpy(u->audio, audio, (size_t)samples * sizeof *u->audio);
+  memcpy(u->audio + first * rate, audio, (size_t)samples * sizeof *u->audio);
   if (u->piece) finish_audio(u->piece, u->audio, rate, k->bundle->sample_rate);
   u->speech.audio = u->audio;
 }

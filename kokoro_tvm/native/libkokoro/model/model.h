@@ -32,7 +32,8 @@ typedef struct measured {
 typedef struct utterance {
   kokoro_speech speech; /* the public part */
   arena kept;
-  int64_t *tokens, *durations;
+  int64_t *tokens, *durations; /* of the utterance; `speech` has those that are heard, if it is a part */
+  size_t token_count, word_count;
   float *style;    /* 2 * style_dim numbers */
   float *features; /* (channels, tokens) */
   float *audio;    /* NULL until the first decoding */

@@ -86,9 +86,9 @@ int64_t read_phonemes(scope *s, const kokoro *k, utterance *u, const char *phone
     if (id >= 0) u->tokens[count++] = id;
   }
   u->tokens[count++] = 0;
-  u->speech.token_count = (size_t)count;
+  u->token_count = u->speech.token_count = (size_t)count;
   u->speech.words = u->words;
-  u->speech.word_count = (size_t)words;
+  u->word_count = u->speech.word_count = (size_t)words;
   return symbols;
 }
 
@@ -101,5 +101,5 @@ void read_tokens(scope *s, const kokoro *k, utterance *u, const int64_t *tokens,
            (long long)k->bundle->highest_id, i, (long long)tokens[i]);
     u->tokens[i] = tokens[i];
   }
-  u->speech.token_count = count;
+  u->token_count = u->speech.token_count = count;
 }

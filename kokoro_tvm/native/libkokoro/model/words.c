@@ -6,8 +6,8 @@
 /* Return whether silence follows word `place`. last: frames of the last symbol before it. */
 static int has_pause_after(const utterance *u, size_t place, int64_t last) {
   size_t next = place + 1;
-  while (next < u->speech.word_count && !u->measures[next].symbols) ++next;
-  if (!u->measures[place].spoken || next == u->speech.word_count || !u->measures[next].spoken) return 1;
+  while (next < u->word_count && !u->measures[next].symbols) ++next;
+  if (!u->measures[place].spoken || next == u->word_count || !u->measures[next].spoken) return 1;
   double speed = u->speed * u->measures[place].rate;
   return (double)last * (speed < 1 ? speed : 1) >= PAUSING_SOUND;
 }
@@ -22,7 +22,7 @@ void time_words(const kokoro *k, utterance *u, int64_t before, int64_t samples) 
   const int64_t *durations = u->durations + 1;
   int64_t rate = k->bundle->samples_per_frame, frames = u->durations[0], space = 0;
   int paused = 1;
-  for (size_t i = 0; i < u->speech.word_count; ++i) {
+  for (size_t i = 0; i < u->word_count; ++i) {
     const measured *word = &u->measures[i];
     int64_t whole = sum(durations, word->symbols), last = word->symbols ? durations[word->symbols - 1] : 0;
     int64_t begin = frames - (paused ? 0 : space), end = word->symbols ? frames + whole : begin;

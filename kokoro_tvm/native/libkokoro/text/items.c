@@ -88,9 +88,9 @@ source collapse_space(work *w, const source *from) {
 /* Return whether the text is SSML, as far as it has arrived; WAITS if that is not certain. */
 static progress decide(work *w, markup *m) {
   string text = m->input.text;
-  size_t begin = 0;
+  size_t begin = text.size && *text.at == 0xFEFF;
   match result;
-  while (begin < text.size && is_one_of(text.at[begin], "\xEF\xBB\xBF \t\r\n")) ++begin;
+  while (begin < text.size && is_space(text.at[begin])) ++begin;
   int is_ssml = match_at(w, &PATTERNS[MARKUP_SSML], slice(text, 0, HEAD), 0, &result);
   int certain = is_ssml || m->input.complete || text.size >= HEAD || (begin < text.size && text.at[begin] != '<');
   if (certain) m->form = is_ssml ? SSML : BRACKETS;

@@ -37,6 +37,54 @@ static int64_t audible_frames(const word *element, const int64_t *durations) {
   return sum(durations, last) + (durations[last] < LAST_SOUND ? durations[last] : LAST_SOUND);
 }
 
+size_t cut_place(const piece *p, double frames, double speed) {
+  int64_t end = p->durations[0], total = sum(p->durations, p->tokens);
+  const int64_t *durations = p->durations + 1;
+  double most = frames < (double)(total - MIN_PART) ? frames : (double)(total - MIN_PART);
+  size_t best = 0;
+  int best_quiet = 0;
+  for (size_t i = 0; (double)total > frames && i + 1 < p->words.count; ++i) {
+    const word *element = &p->words.all[i], *next = element + 1;
+    size_t symbols = element->phonemes.size, spaces = element->space.size, stress = 0;
+    int64_t last = symbols ? durations[symbols - 1] : 0, space = sum(durations + symbols, spaces);
+    end += sum(durations, symbols) + space;
+    durations += symbols + spaces;
+    if (!is_spoken(element) || !is_spoken(next) || !spaces) continue;
+    if (end - space - CUT_FRAMES < MIN_PART || (double)(end - space - CUT_FRAMES) > most) continue;
+    double factor = speed * element->rate;
+    while (is_one_of(next->phonemes.at[stress], "ˈˌ")) ++stress;
+    int quiet = (double)last * (factor < 1 ? factor : 1) >= PAUSING_SOUND ? 2 : is_one_of(next->phonemes.at[stress], STOPS);
+    if (quiet >= best_quiet) best = i + 1, best_quiet = quiet;
+  }
+  return best;
+}
+
+/* Return the frame of the utterance at which it is cut before a word. */
+static int64_t cut_before(const piece *p, size_t place) {
+  int64_t frames = p->durations[0], space = 0;
+  const int64_t *durations = p->durations + 1;
+  for (size_t i = 0; i < place; ++i) {
+    const word *element = &p->words.all[i];
+    space = sum(durations + element->phonemes.size, element->space.size);
+    frames += sum(durations, element->phonemes.size) + space;
+    durations += element->phonemes.size + element->space.size;
+  }
+  return frames - space - CUT_FRAMES;
+}
+
+/* Return the first frame of the utterance that is heard, and the one after the last. */
+static void heard_span(const piece *p, int64_t *first, int64_t *last) {
+  *first = p->first ? cut_before(p, p->first) : 0;
+  *last = p->last < p->words.count ? cut_before(p, p->last) : sum(p->durations, p->tokens);
+}
+
+void window_of(const piece *p, int64_t *first, int64_t *last) {
+  int64_t total = sum(p->durations, p->tokens);
+  heard_span(p, first, last);
+  *first = p->first && *first > HALO_FRAMES ? *first - HALO_FRAMES : 0;
+  *last = total - *last > HALO_FRAMES ? *last + HALO_FRAMES : total;
+}
+
 void cuts_of(const piece *p, int64_t samples_per_frame, int64_t *before, int64_t *after) {
   *before = *after = 0;
   if (!p->words.count) return;
@@ -57,6 +105,10 @@ void cuts_of(const piece *p, int64_t samples_per_frame, int64_t *before, int64_t
     int64_t cut = silence[i] * samples_per_frame - p->keep[i];
     *cuts[i] = p->keep[i] < 0 || cut < 0 ? 0 : cut;
   }
+  int64_t heard[2];
+  heard_span(p, &heard[0], &heard[1]);
+  if (p->first) *before = heard[0] * samples_per_frame;
+  if (p->last < p->words.count) *after = (total - heard[1]) * samples_per_frame;
 }
 
 static float rise(int64_t place, int64_t count) {

@@ -7,7 +7,7 @@
 #include "text.h"
 
 static const int64_t ENDLESS = (int64_t)1 << 40; /* frames; keeps a tiny speed from overflowing */
-const division USUAL_DIVISION = {DIVISION_FIRST, DIVISION_LEAST, DIVISION_MOST};
+const division USUAL_DIVISION = {DIVISION_FIRST, DIVISION_LEAST, DIVISION_MOST, DIVISION_FIRST_S};
 
 double bound_speed(double speed, double rate) {
   double low = speed < SPEEDS_LOW ? speed : SPEEDS_LOW, high = speed > SPEEDS_HIGH ? speed : SPEEDS_HIGH;
@@ -52,7 +52,7 @@ void give_phonemes(planner *p, scope *s, string phonemes, size_t place) {
   enter(p, s);
   source line = source_of(&p->lasting, join(&p->lasting, phonemes, NONE));
   PUSH(&p->lasting, p->lines, (phoneme_line){line.text, place});
-  p->division = (division){(size_t)-1, 0, (size_t)-1}; /* only what does not fit is divided */
+  p->division = (division){(size_t)-1, 0, (size_t)-1, HUGE_VAL}; /* only what does not fit is divided */
 }
 
 static string kept(planner *p, string text) { return join(&p->lasting, text, NONE); }
@@ -227,6 +227,7 @@ static int make_draft(planner *p, const breath *of, piece *result) {
     result->tokens += element.phonemes.size + element.space.size;
     PUSH(&p->w, result->words, element);
   }
+  result->last = result->words.count;
   return 1;
 }
 
@@ -290,6 +291,19 @@ NORETURN static void refuse_text(planner *p) {
   fail(p->w.s, FAILURE_INPUT, "There is nothing to speak: %s has no letter or digit.", encode_utf8(&p->w, shown));
 }
 
+/* Cut the first piece in two if it is long. */
+static void cut_piece(planner *p, piece *result) {
+  double frames = p->division.first_s * (double)p->sample_rate / (double)p->samples_per_frame;
+  size_t place = cut_place(result, frames, p->speed);
+  if (!place) return;
+  p->has_rest = 1;
+  p->rest = *result;
+  p->rest.noise = ++p->number;
+  p->rest.first = result->last = place;
+  p->rest.keep[0] = result->keep[1] = -1;
+  result->pause = 0;
+}
+
 /* Return whether the draft with its durations fits; else divide it. */
 static int take_draft(planner *p, piece *result) {
   int64_t frames = 0;
@@ -298,6 +312,7 @@ static int take_draft(planner *p, piece *result) {
   if (frames > p->limits[1]) return divide_part(p, &p->drafted), 0;
   *result = p->draft;
   set_silence(p, &p->drafted, result);
+  if (!p->spoken) cut_piece(p, result);
   p->spoken = 1;
   ++p->number;
   return 1;
@@ -328,6 +343,7 @@ static plan_step take_part(planner *p, piece *result) {
 
 static plan_step find_step(planner *p, piece *result) {
   for (;;) {
+    if (p->has_rest) return p->has_rest = 0, *result = p->rest, PLANNED;
     if (p->asks && !p->draft.durations) return *result = p->draft, NEEDS_DURATIONS;
     if (p->asks) {
       if (take_draft(p, result)) return PLANNED;
@@ -347,7 +363,7 @@ plan_step next_step(planner *p, scope *s, piece *result) {
   if (p->broken) return FINISHED;
   p->broken = 1; /* until the step succeeds */
   enter(p, s);
-  if (!p->asks && !p->parts.count && p->next == p->ready.count && !p->holds) { /* everything that was read is used */
+  if (!p->asks && !p->has_rest && !p->parts.count && p->next == p->ready.count && !p->holds) { /* everything that was read is used */
     release(&p->memory);
     p->w = WORK(s, &p->memory);
     p->parts = p->ready = (breath_list){0};

@@ -51,9 +51,10 @@ breath_list read_phoneme_lines(work *w, const vocabulary *names, const phoneme_l
 /* ---- division.c ---- */
 
 /* Lengths of pieces in symbols: `first` ends a longer first piece at its first clause, `least` joins shorter pieces with
- * the next, `most` divides longer ones. */
+ * the next, `most` divides longer ones. first_s: seconds; the utterance of a longer first piece is decoded in two pieces. */
 typedef struct division {
   size_t first, least, most;
+  double first_s;
 } division;
 
 /* Divide at the best place; return 0 if there is none. */
@@ -72,11 +73,13 @@ typedef struct pauses {
   double sentence, ellipsis, semicolon, comma, paragraph, none;
 } pauses;
 
-/* The plan of an utterance. words: with symbols that the model knows, none for silence alone; durations: frames per
- * token, marks at both ends included; symbols: length of the phonemes, which selects the row of a voice; noise: number of
- * the seed's noise; keep: samples that stay of the quiet at both ends, -1 for all; pause: samples of silence after it. */
+/* The plan of an utterance or a part of one. words: of the utterance, with symbols that the model knows, none for silence
+ * alone; first, last: the words that are heard, from `first` to before `last`; durations: frames per token of the utterance,
+ * marks at both ends included; symbols: length of the phonemes, which selects the row of a voice; noise: number of the seed's
+ * noise; keep: samples that stay of the quiet at both ends, -1 for all; pause: samples of silence after it. */
 typedef struct piece {
   words words;
+  size_t first, last;
   int64_t *durations;
   size_t tokens, symbols;
   uint32_t noise;
@@ -86,9 +89,14 @@ typedef struct piece {
 
 /* Return the seconds of silence after words at speed 1. */
 double pause_after(const pauses *seconds, const words *all, boundary ends);
-/* Return the samples of silence that are cut off before the first and after the last sound. */
+/* Return the number of words of the utterance before the place to cut it at: the last of the quietest places between two words
+ * that is within `frames`. 0: there is none, or the utterance is not longer. */
+size_t cut_place(const piece *p, double frames, double speed);
+/* Return the first frame of the utterance that the decoder computes, and the one after the last. */
+void window_of(const piece *p, int64_t *first, int64_t *last);
+/* Return the samples that are cut off at both ends of the utterance. */
 void cuts_of(const piece *p, int64_t samples_per_frame, int64_t *before, int64_t *after);
-/* Turn the decoder's audio into the piece's samples in place, with silence below marks; return their number. */
+/* Turn the audio of the utterance into the piece's samples in place, with silence below marks; return their number. */
 int64_t finish_audio(const piece *p, float *audio, int64_t samples_per_frame, int64_t sample_rate);
 
 /* ---- planning.c ---- */
@@ -107,7 +115,7 @@ typedef struct planner {
   /* return the reader of a language by its letter. Fails with FAILURE_INPUT. */
   const reader *(*reader_of)(void *with, scope *s, char letter);
   double speed;
-  int64_t sample_rate, limits[2]; /* longest utterance in tokens and in frames */
+  int64_t sample_rate, samples_per_frame, limits[2]; /* longest utterance in tokens and in frames */
   pauses pauses;
   division division;
   /* the rest is zero at first */
@@ -121,6 +129,8 @@ typedef struct planner {
   breath drafted;    /* whose durations were asked for */
   piece draft;
   int asks;          /* whether there is a draft */
+  piece rest;        /* second part of the first utterance */
+  int has_rest;
   work w;
   arena memory;      /* of `w`: text that is not planned yet, and the notices */
   strings notices;   /* of the last step */

@@ -177,8 +177,8 @@ static token_kind scan_data(string text, size_t *at, int is_cdata) {
     int32_t second = char_at(text, *at + 1), third = char_at(text, *at + 2);
     if (second < 0 || (second == ']' && third < 0)) return *at > first ? DATA : PARTIAL;
     if (second != ']' || third != '>') continue;
-    if (is_cdata) return *at > first ? DATA : OTHER;
-    return *at += 2, INVALID;
+    if (*at > first) return DATA;
+    return is_cdata ? OTHER : (*at += 2, INVALID);
   }
   return DATA;
 }
@@ -209,7 +209,8 @@ static token_kind scan_content(string text, size_t *at) {
 static token_kind scan_other(string text, size_t *at) {
   int32_t c = *text.at, begin = c;
   const char *after = ">),|[%"; /* what may follow */
-  if (c == ']' && char_at(text, 1) == ']' && char_at(text, 2) < 0) return PARTIAL;
+  if (c == ']' && char_at(text, 1) < 0) return UNENDED;
+  if (c == ']' && text.at[1] == ']' && char_at(text, 2) < 0) return PARTIAL;
   if (is_one_of(c, ",[]|(>")) return OTHER;
   if (c == '"' || c == '\'') {
     for (++*at; *at < text.size && text.at[*at] != begin; ++*at)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "numbers.h"
 #include "text/text.h"
 
 #ifdef __wasm__
@@ -149,6 +150,7 @@ static void read_request(page_plan *p, const json *request) {
   to->reader_of = reader_of;
   to->speed = number_of(request, "speed");
   to->sample_rate = (int64_t)number_of(request, "sampleRate");
+  to->samples_per_frame = (int64_t)number_of(request, "samplesPerFrame");
   to->limits[0] = (int64_t)number_of(request, "tokens");
   to->limits[1] = (int64_t)number_of(request, "frames");
   to->pauses = USUAL_PAUSES;
@@ -158,7 +160,8 @@ static void read_request(page_plan *p, const json *request) {
                                  number_of(pauses, "comma"), number_of(pauses, "paragraph"), number_of(pauses, "none")};
   if (division)
     to->division = (struct division){(size_t)number_of(division, "first"), (size_t)number_of(division, "least"),
-                                     (size_t)number_of(division, "most")};
+                                     (size_t)number_of(division, "most"),
+                                     find_value(division, "firstS") ? number_of(division, "firstS") : DIVISION_FIRST_S};
 }
 
 static page_plan *start(page_plan *p, size_t size) {
@@ -261,16 +264,28 @@ static const char *keep_of(work *w, int64_t samples) {
   return samples < 0 ? "null" : format(w->s, w->memory, "%lld", (long long)samples);
 }
 
-static void write_piece(work *w, builder *out, const piece *p) {
-  const int64_t *durations = p->durations ? p->durations + 1 : NULL;
-  put_ascii(w, out, "{\"words\":[");
-  for (size_t i = 0; i < p->words.count; ++i) {
+/* Write words from `first` to before `last`. Return the durations after them. */
+static const int64_t *write_words(work *w, builder *out, const piece *p, size_t first, size_t last, const int64_t *durations) {
+  put_char(w, out, '[');
+  for (size_t i = first; i < last; ++i) {
     const word *element = &p->words.all[i];
-    if (i) put_char(w, out, ',');
+    if (i > first) put_char(w, out, ',');
     write_word(w, out, element, durations);
     durations += element->phonemes.size + element->space.size;
   }
-  put_ascii(w, out, format(w->s, w->memory, "],\"noise\":%u,\"lead\":%lld,\"tail\":%lld,\"keep\":[%s,%s],\"pause\":%lld,\"voice\":",
+  put_char(w, out, ']');
+  return durations;
+}
+
+static void write_piece(work *w, builder *out, const piece *p) {
+  const int64_t *durations = p->durations ? p->durations + 1 : NULL;
+  put_ascii(w, out, "{\"before\":");
+  durations = write_words(w, out, p, 0, p->first, durations);
+  put_ascii(w, out, ",\"words\":");
+  durations = write_words(w, out, p, p->first, p->last, durations);
+  put_ascii(w, out, ",\"after\":");
+  durations = write_words(w, out, p, p->last, p->words.count, durations);
+  put_ascii(w, out, format(w->s, w->memory, ",\"noise\":%u,\"lead\":%lld,\"tail\":%lld,\"keep\":[%s,%s],\"pause\":%lld,\"voice\":",
                            (unsigned)p->noise, p->tokens ? (long long)p->durations[0] : 1LL, p->tokens ? (long long)*durations : 1LL,
                            keep_of(w, p->keep[0]), keep_of(w, p->keep[1]), (long long)p->pause));
   write_text(w, out, p->voice);

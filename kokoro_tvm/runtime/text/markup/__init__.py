@@ -79,7 +79,7 @@ def _head(portions: Iterator[str]) -> str:
     head = ""
     for portion in portions:
         head += portion
-        begin = head.lstrip("\ufeff \t\r\n")
+        begin = head.removeprefix("\ufeff").lstrip()
         if len(head) >= _HEAD or (begin and begin[0] != "<") or _SSML.match(head):
             break
     return head

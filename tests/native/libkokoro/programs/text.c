@@ -225,12 +225,12 @@ static void print_cases(work *w, string text) {
   print_texts(result.all, result.count);
 }
 
-static void print_piece(work *w, const piece *p) {
-  const int64_t *durations = p->tokens ? p->durations + 1 : NULL;
-  printf("[[");
-  for (size_t i = 0; i < p->words.count; ++i) {
+/* Print words from `first` to before `last`. Return the durations after them. */
+static const int64_t *print_words(const piece *p, size_t first, size_t last, const int64_t *durations) {
+  putchar('[');
+  for (size_t i = first; i < last; ++i) {
     const word *element = &p->words.all[i];
-    printf(i ? ",[" : "[");
+    printf(i > first ? ",[" : "[");
     print_text(element->text);
     printf(",%zu,%zu,", element->start, element->end);
     print_text(element->phonemes);
@@ -240,7 +240,16 @@ static void print_piece(work *w, const piece *p) {
     for (size_t j = 0; j < element->phonemes.size + element->space.size; ++j) printf(j ? ",%lld" : "%lld", (long long)*durations++);
     printf("],%.17g,%.17g,%s]", element->pitch, element->rate, element->joined ? "true" : "false");
   }
-  printf("],[%zu,%u,%lld,%lld,[%lld,%lld],%lld,", p->symbols, (unsigned)p->noise, p->tokens ? (long long)p->durations[0] : 1LL,
+  printf("],");
+  return durations;
+}
+
+static void print_piece(work *w, const piece *p) {
+  const int64_t *durations = p->tokens ? p->durations + 1 : NULL;
+  putchar('[');
+  durations = print_words(p, p->first, p->last, print_words(p, 0, p->first, durations));
+  durations = print_words(p, p->last, p->words.count, durations);
+  printf("[%zu,%u,%lld,%lld,[%lld,%lld],%lld,", p->symbols, (unsigned)p->noise, p->tokens ? (long long)p->durations[0] : 1LL,
          p->tokens ? (long long)*durations : 1LL, (long long)p->keep[0], (long long)p->keep[1], (long long)p->pause);
   if (IS_NONE(p->voice)) printf("null");
   else print_text(p->voice);
@@ -249,6 +258,7 @@ static void print_piece(work *w, const piece *p) {
 
 static planner plan_of(host *h) {
   return (planner){.names = {h, knows, language_of}, .reader_of = reader_of, .speed = h->model.speed, .sample_rate = 24000,
+                   .samples_per_frame = 600,
                    .limits = {h->model.most[0], h->model.most[1]}, .pauses = USUAL_PAUSES, .division = USUAL_DIVISION};
 }
 

@@ -3,44 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import pytest
+from small_languages import rules
 
 from kokoro_tvm.runtime.text.frontend.normalization.language import LanguageRules
 from kokoro_tvm.runtime.text.frontend.normalization.scanner import Choice, TagFunction, Verbalizer
 from kokoro_tvm.runtime.text.frontend.source import SourceText
-
-NUMBERS = {
-    "decimal": ".",
-    "decimals": "figures",
-    "point": "point",
-    "joint": " ",
-    "singular": "1",
-    "figures": [],
-}
-DIGITS = [[digit, 10, word] for digit, word in enumerate(("zero", "one", "two", "three", "four"))]
-
-
-def rules(*written: tuple[str, str, str], doubts: tuple[Mapping[str, Any], ...] = ()) -> LanguageRules:
-    """Return a language with rules (kind, pattern, template)."""
-    lines = [
-        {"kind": kind, "pattern": pattern, "say": say, "types": {}, "begins": "ld", "where": "word"}
-        for kind, pattern, say in written
-    ]
-    return LanguageRules(
-        {
-            "lists": {},
-            "types": {},
-            "signs": {},
-            "letters": "A-Za-z",
-            "replacements": {},
-            "rules": lines,
-            "doubts": doubts,
-            "numbers": NUMBERS,
-            "spellout": {"sets": {"cardinal": DIGITS}, "names": {"cardinal": "cardinal"}},
-        }
-    )
 
 
 def read(language: LanguageRules, text: str, tag: TagFunction | None = None) -> str:

@@ -18,10 +18,10 @@ LANGUAGE_FILES = dict(zip("abefhijpz", ("en", "en", "es", "fr", "hi", "it", "ja"
 
 FORM_KINDS: dict[str, Collection[str]] = {
     "all": (),
-    "units": ("measure",),
-    "web": ("web",),
+    "units": ("measure", "scaled", "spoon", "stone", "amps", "attribute"),
+    "web": ("web", "dotted"),
     "mail": ("mail",),
-    "phones": ("phone",),
+    "phones": ("phone", "shortcode", "hotline", "subscriber"),
     "signs": ("tag", "power", "sign"),
 }
 """Kinds that `unread` takes, with the kinds of the languages' files; "all" is every kind but numbers."""
