@@ -79,4 +79,4 @@ def test_text_module_imports_one_function(module: Path) -> None:
     script = "WebAssembly.Module.imports(new WebAssembly.Module(fs.readFileSync(process.argv[1])))"
     command = ["node", "-p", f"{script}.map(({{ name }}) => name).join()", str(module)]
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "language_of\n"
-    assert len(gzip.compress(module.read_bytes())) < 240_000
+    assert len(gzip.compress(module.read_bytes())) < 260_000
