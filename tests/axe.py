@@ -54,13 +54,23 @@ def violations(tab: Any, script: str) -> list[str]:
     ]
 
 
-def in_every_state(page: Page, text: str, voices: tuple[str, str]) -> Iterator[str]:
-    """Takes an opened page through its states, and names each; voices: two of different languages."""
+def in_every_state(
+    page: Page, text: str, voices: tuple[str, str], foreign: str = "Hola, soy yo. ¿Cómo está usted?"
+) -> Iterator[str]:
+    """Take an opened page through its states, and name each.
+
+    Args:
+        page: The page.
+        text: Spoken in several states.
+        voices: Two of different languages.
+        foreign: A text in another language that the page has a voice for; "": it has none.
+    """
     tab = page.tab
     yield "no text"
-    tab.fill("#text", "Hola, soy yo. ¿Cómo está usted?")
-    tab.wait_for_selector("#suggestion:visible")
-    yield "a suggestion"
+    if foreign:
+        tab.fill("#text", foreign)
+        tab.wait_for_selector("#suggestion:visible")
+        yield "a suggestion"
     tab.fill("#text", f"{text} 世界")
     tab.click("#options summary")
     yield "typing"

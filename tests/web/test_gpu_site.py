@@ -22,7 +22,7 @@ from wgsl import ROTATION, code_of
 
 from kokoro_tvm.common.errors import BundleError
 from kokoro_tvm.publish.site import write_site
-from kokoro_tvm.runtime import SpeechWarning
+from kokoro_tvm.runtime import Division, SpeechWarning
 from kokoro_tvm.runtime.bundle.provenance import FILE as PROVENANCE
 from kokoro_tvm.targets.runners import open_synthesizer
 from kokoro_tvm.targets.runners.chromium import CHROMIUM
@@ -187,7 +187,7 @@ def test_gpu_speaks_as_the_runner(
     assert found["ways"] == [{"computes": "gpu", "notice": None}]
     with pytest.warns(SpeechWarning):
         tts = open_synthesizer(CHROMIUM, gpu_bundle, 1, runner_runtime("webgpu"))
-        plan = tts.plan(TEXT, voice="am_adam")
+        plan = tts.plan(TEXT, voice="am_adam", division=Division())
         plain = tts.render(plan).audio
     for name in ("audio", "higher"):
         audio = np.array(found[name], np.float32)

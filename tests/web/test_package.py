@@ -19,7 +19,7 @@ from elsewhere import obstacle
 from hosting import QuietHandler, listening
 
 from kokoro_tvm import Synthesizer
-from kokoro_tvm.runtime import SpeechWarning
+from kokoro_tvm.runtime import Division, SpeechWarning
 from kokoro_tvm.runtime.documents.captions import write_captions
 from kokoro_tvm.runtime.speech.stream import Speech
 from kokoro_tvm.targets.runners import open_synthesizer
@@ -96,7 +96,7 @@ def tts(bundle: Path, runner_runtime: Callable[[str], list[Path]]) -> Synthesize
 @pytest.fixture(scope="module")
 def expected(tts: Synthesizer) -> Speech:
     with pytest.warns(SpeechWarning):
-        return tts(TEXT, voice="af_heart")
+        return tts(TEXT, voice="af_heart", division=Division())
 
 
 def test_package_contains_the_imported_modules(package: Path) -> None:
@@ -285,7 +285,7 @@ def test_documented_page_speaks(project: Path, tts: Synthesizer) -> None:
     (html,) = documented("html")
     (project / "index.html").write_text(html, encoding="utf-8")
     with pytest.warns(SpeechWarning):
-        expected = tts(DOCUMENTED, voice="af_heart").audio
+        expected = tts(DOCUMENTED, voice="af_heart", division=Division()).audio
     with listening(partial(QuietHandler, directory=str(project))) as address, chromium() as browser:
         tab = browser.new_page()
         tab.add_init_script(HEARD)
@@ -306,7 +306,7 @@ def test_documented_programs_run(project: Path, tts: Synthesizer) -> None:
         assert done.returncode == 0, done.stderr
         printed.append(done.stdout.splitlines())
     with pytest.warns(SpeechWarning):
-        expected = tts(DOCUMENTED, voice="af_heart", speed=1.1)
+        expected = tts(DOCUMENTED, voice="af_heart", speed=1.1, division=Division())
     words, plans = printed
     assert [line.split()[-1] for line in words] == [word.text for word in expected.words]
     assert len((project / "speech.wav").read_bytes()) == 44 + 2 * expected.audio.size
@@ -314,7 +314,7 @@ def test_documented_programs_run(project: Path, tts: Synthesizer) -> None:
     written = (project / "speech.vtt").read_text(encoding="utf-8")
     assert written == write_captions("speech.vtt", expected.timeline, seconds)
     with pytest.warns(SpeechWarning):
-        plan = tts.plan(DOCUMENTED, voice="af_heart")
+        plan = tts.plan(DOCUMENTED, voice="af_heart", division=Division())
     seconds = [plan.seconds, plan.seconds + len(plan.pieces) / 2]
     assert [float(number) for number in plans[0].split()] == pytest.approx(seconds)
 

@@ -18,7 +18,7 @@ from watched_pages import CAPTURE, Page, places_of
 from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.publish import mp3
 from kokoro_tvm.publish.site import write_site
-from kokoro_tvm.runtime import SpeechWarning
+from kokoro_tvm.runtime import Division, SpeechWarning
 from kokoro_tvm.targets.runners import open_synthesizer
 from kokoro_tvm.targets.runners.node import NODE
 
@@ -56,7 +56,7 @@ def spoken(bundle: Path, runner_runtime: Callable[[str], list[Path]]) -> Callabl
 
     def speak(text: str, voice: str = "af_heart") -> NDArray[np.float32]:
         with pytest.warns(SpeechWarning):
-            return tts(text, voice=voice).audio
+            return tts(text, voice=voice, division=Division()).audio  # as pages stream
 
     return speak
 
@@ -187,5 +187,5 @@ def test_missing_encoder_is_reported(browser: Any, with_mp3: Path) -> None:
         page.speak(TEXT)
         page.tab.select_option("#format", "mp3")
         page.tab.click("#save:enabled")
-        assert page.problem().startswith("The MP3 file could not be made: ")
+        assert page.problem().startswith("The MP3 file could not be made. ")
         context.close()

@@ -23,7 +23,7 @@ from hosting import QuietHandler, listening
 
 from kokoro_tvm.common.errors import BundleError, InputError
 from kokoro_tvm.publish.site import write_site
-from kokoro_tvm.runtime import SpeechWarning
+from kokoro_tvm.runtime import Division, SpeechWarning
 from kokoro_tvm.runtime.bundle.manifest import SCHEMA
 from kokoro_tvm.targets.runners import open_synthesizer
 from kokoro_tvm.targets.runners.node import NODE
@@ -243,7 +243,7 @@ def test_site_speaks_as_the_runner(
         found = tab.evaluate(SPEAK, [TEXT, {"voice": "am_adam(2)+af_heart", "speed": 1.25}])
     with pytest.warns(SpeechWarning):
         tts = open_synthesizer(NODE, bundle, 1, runner_runtime("wasm"))
-        speech = tts(TEXT, voice="am_adam(2)+af_heart", speed=1.25)
+        speech = tts(TEXT, voice="am_adam(2)+af_heart", speed=1.25, division=Division())
     words = [word for word in speech.timeline if word.spoken]
     assert [word["word"] for word in found["words"]] == [word.text for word in words]
     assert [word["source"] for word in found["words"]] == [list(word.source) for word in words]
@@ -293,7 +293,7 @@ def test_page_reads_all_languages_as_python(
         for code, text in READ.items():
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
-                plan = tts.plan(text, language=code)
+                plan = tts.plan(text, language=code, division=Division())
             words = [[w.text, w.start, w.end, w.phonemes, w.space] for w in plan.words]
             notices = [front_end_vectors.message(str(each.message)) for each in caught]
             read = [notice for notice in notices if "synthetic (random) weights" not in notice]
