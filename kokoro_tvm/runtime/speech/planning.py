@@ -68,6 +68,7 @@ def plan_pieces(model: Model, sentences: Iterable[Breath], style: Style) -> Iter
     number = 0
     spoken = False
     rate = model.bundle.sample_rate
+    first_frames = style.division.first_s * rate / model.bundle.samples_per_frame
     for breath in divide_sentences(sentences, style.division):
         notices.warn(breath.words)
         for part, planned in _split_to_fit(model, breath, style):
@@ -76,8 +77,7 @@ def plan_pieces(model: Model, sentences: Iterable[Breath], style: Style) -> Iter
                 release, pause, attack = _silence(part, style, rate)
                 piece = replace(planned.piece, keep=(keep, release), pause=pause, voice=part.voice)
                 keep = attack
-                frames = style.division.first_s * rate / model.bundle.samples_per_frame
-                parts = (piece,) if spoken else cut_piece(piece, frames, style.speed)
+                parts = (piece,) if spoken else cut_piece(piece, first_frames, style.speed)
                 spoken = True
             else:
                 pause = round((part.pause or 0.0) * rate)

@@ -116,10 +116,10 @@ def phonemize_markup(
         if section.detached.is_speakable:
             language = vocabulary.language(section.voice)
             code = code or language
-            for utterance in phonemize_text(section.detached, language, front_end):
-                section_utterances.append(
-                    Utterance(tuple(_map_places(token, section.source) for token in utterance.tokens))
-                )
+            section_utterances = [
+                _map_places(utterance, section.source)
+                for utterance in phonemize_text(section.detached, language, front_end)
+            ]
         if section.pause is not None:
             *before, last = section_utterances or [Utterance(())]
             section_utterances = [*before, replace(last, pause=section.pause)]
@@ -155,7 +155,7 @@ def phonemize_portions(
                 sample, code = source.text, language
             sample = sample or source.text
             utterances = [
-                Utterance(tuple(_map_places(token, passage.source) for token in utterance.tokens))
+                _map_places(utterance, passage.source)
                 for utterance in phonemize_sentence(source, language, front_end)
             ] or utterances
         has_tokens = has_tokens or any(utterance.tokens for utterance in utterances)
@@ -189,6 +189,11 @@ def explain_markup(
     return choices
 
 
-def _map_places(token: Token, source: SourceText) -> Token:
-    start, end = source.span(token.start, token.end) if token.start < token.end else (0, 0)
-    return replace(token, start=start, end=end)
+def _map_places(utterance: Utterance, source: SourceText) -> Utterance:
+    """Return the tokens of an utterance with their places in the source."""
+
+    def place(token: Token) -> Token:
+        start, end = source.span(token.start, token.end) if token.start < token.end else (0, 0)
+        return replace(token, start=start, end=end)
+
+    return Utterance(tuple(map(place, utterance.tokens)))
