@@ -32,7 +32,7 @@ import yaml
 from numpy.typing import NDArray
 
 from kokoro_tvm.model.front_end.conversion import NOTICES, TAGGER_FILES
-from kokoro_tvm.model.front_end.homograph_file import TAGGER, WEIGHTS, read_homographs
+from kokoro_tvm.model.front_end.homograph_file import TAGGER, WEIGHTS, number_readings, read_homographs
 from kokoro_tvm.model.front_end.yields import FILES
 from kokoro_tvm.model.safetensors_file import write_arrays
 from kokoro_tvm.runtime.text.frontend.data import HOMOGRAPH_TENSORS, FrontEndFile
@@ -70,10 +70,12 @@ class Sentence:
 def wikipedia(folder: Path, order: Mapping[str, Sequence[str]]) -> Iterator[Reading]:
     """Yield the sentences of a part (train, eval).
 
-    Words that the part has no file for occur in sentences of other words, and have their first reading there.
+    Words that neither the part nor their readings have a file for occur in sentences of other words, and have
+    their first reading there.
     """
     paths = sorted(folder.glob("*.tsv"))
-    others = [word for word in order if not (folder / f"{word}.tsv").is_file()]
+    bases = {names[0].partition("_")[0] for names in order.values()}
+    others = [word for word in order if word in bases and not (folder / f"{word}.tsv").is_file()]
     for path in paths:
         with path.open(encoding="utf-8", newline="") as file:
             for row in csv.DictReader(file, delimiter="\t"):
@@ -109,7 +111,7 @@ def patterns(content: Mapping[str, Any], order: Mapping[str, Sequence[str]]) -> 
 
 def _frames(word: str, reading: str, frames: Mapping[str, Sequence[str]]) -> list[Sequence[str]]:
     """Return the frames of a reading's parts of speech; none if its name does not tell them apart."""
-    kinds = reading.removeprefix(word).strip("_").split("-")
+    kinds = reading.partition("_")[2].split("-")
     if word in ("aged", "blessed", "learned") or {"nou", "vrb"} <= set(kinds):
         return []
     if word.endswith("s") and not word.endswith("ss"):
@@ -216,11 +218,12 @@ def learn(examples: Sequence[Sentence], order: Mapping[str, Sequence[str]]) -> d
     mean, deviation = states.mean(axis=0), states.std(axis=0) + 1e-3
     named = np.stack([_named(example) for example in examples])
     both = torch.tensor(np.hstack([(states - mean) / deviation, named]))
-    words = np.array([example.word for example in examples])
+    entries = list(dict.fromkeys(map(tuple, order.values())))  # a word and its forms have one
+    entry = np.array([entries.index(tuple(order[example.word])) for example in examples])
     readings = torch.tensor([order[example.word].index(example.reading) for example in examples])
     weight = torch.tensor([example.weight for example in examples])
-    places = {word: torch.from_numpy(np.flatnonzero(words == word)) for word in order}
-    for place in places.values():
+    places = [torch.from_numpy(np.flatnonzero(entry == index)) for index in range(len(entries))]
+    for place in places:
         weight[place] = _balanced(weight[place], readings[place])
     verbs = {word for word in order if any(reading.endswith("_vrb") for reading in order[word])}
     verbal = torch.tensor([example.word in verbs for example in examples])
@@ -232,10 +235,10 @@ def learn(examples: Sequence[Sentence], order: Mapping[str, Sequence[str]]) -> d
     shape[: states.shape[1]] = _STATES
     shape[states.shape[1] :] = _NAMES
     rows, biases = [], []
-    for word, place in places.items():
-        own, count = both[place], len(order[word])
+    for kinds, place in zip(entries, places, strict=True):
+        own, count = both[place], len(kinds)
         if len(set(readings[place].tolist())) == 1:  # features of other verbs decide
-            verb = torch.tensor([float(reading.endswith("_vrb")) for reading in order[word]])
+            verb = torch.tensor([float(reading.endswith("_vrb")) for reading in kinds])
             rows.append((verb[:, None] * shared).double())
             biases.append((verb * level).double())
             continue
@@ -269,7 +272,10 @@ def main(data: Path, front_end: Path) -> None:
     content = yaml.safe_load(PATTERNS.read_text(encoding="utf-8"))
     written = list(tag(patterns(content, order), file, _PATTERN_WEIGHT))
     arrays = learn([*train, *written], order)
-    model = Homographs(HomographData(**arrays, words=order))
+    rows = number_readings()
+    model = Homographs(
+        HomographData(**arrays, words={word: (rows[kinds[0]], kinds) for word, kinds in order.items()})
+    )
     for part, sentences in (("train", train), ("patterns", written), ("eval", held_out)):
         count = right(model, sentences)
         print(f"{part}: {count} of {len(sentences)}, {count / len(sentences):.2%}")

@@ -1,7 +1,7 @@
 """The trained homograph model as tensors of a bundle's front end.
 
-`homographs.json` has the readings of each word with phonemes; `homographs.safetensors` has the weights, which
-`docs/homographs.py` trains.
+`homographs.json` has the readings of each word with phonemes. Forms of a word have readings of the same
+names, and share its weights. `homographs.safetensors` has the weights, which `docs/homographs.py` trains.
 """
 
 from __future__ import annotations
@@ -33,6 +33,12 @@ def read_homographs() -> Mapping[str, Mapping[str, Mapping[str, str]]]:
     return content
 
 
+def number_readings() -> Mapping[str, int]:
+    """Return the row of the weights of each reading, by its name."""
+    names = dict.fromkeys(name for readings in read_homographs().values() for name in readings)
+    return {name: row for row, name in enumerate(names)}
+
+
 def homograph_arrays(tagger: Path) -> dict[str, NDArray[Any]]:
     """Return the weights, and for each English a dictionary of words and their readings.
 
@@ -42,14 +48,14 @@ def homograph_arrays(tagger: Path) -> dict[str, NDArray[Any]]:
     weights = map_safetensors(WEIGHTS)
     if weights[TAGGER].tobytes().hex() != file_sha256(tagger):
         return {}
+    rows = number_readings()
     arrays = {f"homographs.{name}": weights[name] for name in HOMOGRAPH_TENSORS}
     for variant in ("us", "gb"):
-        rows: dict[str, str] = {}
-        first = 0
-        for word, word_readings in read_homographs().items():
-            rows[word] = FIELD_SEPARATOR.join(
-                [str(first), *(phonemes[variant] for phonemes in word_readings.values())]
+        entries = {
+            word: FIELD_SEPARATOR.join(
+                [str(rows[next(iter(readings))]), *(phonemes[variant] for phonemes in readings.values())]
             )
-            first += len(word_readings)
-        arrays[f"homographs.{variant}"] = np.frombuffer(pack_dictionary(rows), np.uint8)
+            for word, readings in read_homographs().items()
+        }
+        arrays[f"homographs.{variant}"] = np.frombuffer(pack_dictionary(entries), np.uint8)
     return arrays

@@ -143,8 +143,10 @@ class FrontEndFile:
         if f"homographs.{variant}" not in self._tensors:
             return None
         arrays = {name: self._tensors[f"homographs.{name}"] for name in HOMOGRAPH_TENSORS}
-        entries = sorted(self._fields(f"homographs.{variant}"), key=lambda entry: int(entry[1][0]))
-        return HomographData(**arrays, words={word: readings for word, (_, *readings) in entries})
+        entries = self._fields(f"homographs.{variant}")
+        return HomographData(
+            **arrays, words={word: (int(first), readings) for word, (first, *readings) in entries}
+        )
 
     def _layer(self, name: str) -> MaxoutLayer:
         return MaxoutLayer(

@@ -31,7 +31,8 @@ class HomographData:
         mean, deviation: Of the states, (3 * channels,).
         scales, biases: (readings,).
         weights: uint8, zero at 128, (readings, 3 * channels + hashed features).
-        words: Word in lower case to the phonemes of its readings, in the order of the rows.
+        words: Word in lower case to the row of its first reading and the phonemes of its readings, in the
+            order of the rows. Forms of a word (tear, tears) have the same rows.
     """
 
     mean: Floats
@@ -39,7 +40,7 @@ class HomographData:
     scales: Floats
     biases: Floats
     weights: NDArray[np.uint8]
-    words: Mapping[str, Sequence[str]]
+    words: Mapping[str, tuple[int, Sequence[str]]]
 
 
 class Homographs:
@@ -47,10 +48,6 @@ class Homographs:
 
     def __init__(self, data: HomographData) -> None:
         self._data = data
-        self._rows: dict[str, slice] = {}
-        end = 0
-        for word, readings in data.words.items():
-            self._rows[word] = slice(end, end := end + len(readings))
 
     def __call__(self, texts: Sequence[str], tags: Sequence[str], states: Floats) -> list[str | None]:
         """Return the phonemes of every homograph, and None for other words.
@@ -61,7 +58,7 @@ class Homographs:
             states: The tagger's states, (words, channels).
         """
         lower = [text.lower() for text in texts]
-        places = (place for place, word in enumerate(lower) if word in self._rows)
+        places = (place for place, word in enumerate(lower) if word in self._data.words)
         phonemes: list[str | None] = [None] * len(texts)
         for place in places:
             phonemes[place] = self._choose(place, texts[place], lower, tags, states)
@@ -72,14 +69,15 @@ class Homographs:
     ) -> str:
         data = self._data
         features = (neighbor_states(place, states) - data.mean) / data.deviation
-        rows = self._rows[lower[place]]
+        first, readings = data.words[lower[place]]
+        rows = slice(first, first + len(readings))
         weights = data.weights[rows].astype(np.float32) - 128
         scores = weights[:, : features.size] @ features
         buckets = weights.shape[1] - features.size
         for name in names(place, text, lower, tags):
             scores += weights[:, features.size + hash_text(name) % buckets]
         best = int(np.argmax(scores * data.scales[rows] + data.biases[rows]))
-        return data.words[lower[place]][best]
+        return readings[best]
 
 
 def neighbor_states(place: int, states: Floats) -> Floats:
