@@ -22,7 +22,7 @@ from pydantic_core import PydanticCustomError, PydanticKnownError, core_schema
 
 from kokoro_tvm.runtime.bundle.voices import MOST_VOICES
 from kokoro_tvm.serving.encoding import AudioFormat, SampleRate
-from kokoro_tvm.serving.settings import Settings
+from kokoro_tvm.serving.settings import Omission, Settings
 
 LIMITS: ContextVar[Settings] = ContextVar("limits")
 """Settings of the server that handles the current request."""
@@ -131,7 +131,6 @@ _Voice = Annotated[
 _Voices = Annotated[
     VoiceName, BeforeValidator(_read_voices), WithJsonSchema({"oneOf": [_NAME_SCHEMA, _LIST_SCHEMA]})
 ]
-_Omission = Literal["citations", "code", "math", "notes"]
 _Language = Annotated[str, Field(min_length=1, max_length=16)]
 _LanguageField = Annotated[_Language | None, Field(validation_alias=AliasChoices("language", "lang_code"))]
 _Word = Annotated[str, Field(min_length=1, max_length=200)]
@@ -213,7 +212,7 @@ class SpeechRequest(RequestModel):
     """Whether the text is SSML. By default it is if it begins as SSML."""
     markup: bool = True
     """Follow markup. If false, brackets and tags are text."""
-    omit: list[_Omission] = []
+    omit: list[Omission] = []
     """Kinds of text to leave out. Without `math`, formulas of LaTeX are read in words."""
     lexicon: _Lexicon | None = None
     """Words and their phonemes, or respellings such as `kuh-TAR`, which override all others."""
@@ -273,7 +272,7 @@ class DialogueRequest(RequestModel):
     """As in `/v1/audio/speech`."""
     seed: _Seed = 0
     """As in `/v1/audio/speech`."""
-    omit: list[_Omission] = []
+    omit: list[Omission] = []
     """As in `/v1/audio/speech`."""
     return_download_link: bool = False
     """As in `/v1/audio/speech`."""
@@ -322,7 +321,7 @@ class SessionRequest(RequestModel):
     """As in `/v1/audio/speech`."""
     markup: bool = True
     """As in `/v1/audio/speech`."""
-    omit: list[_Omission] = []
+    omit: list[Omission] = []
     """As in `/v1/audio/speech`."""
     words: bool = True
     """Send words with their times."""

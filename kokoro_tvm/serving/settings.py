@@ -23,6 +23,8 @@ from kokoro_tvm.common.yaml_file import parse_yaml, read_text
 
 PREFIX = "KOKORO_TVM_SERVE_"
 """Of the environment variables."""
+Omission = Literal["citations", "code", "math", "notes"]
+"""A kind of text that can be left out."""
 
 
 def _split(value: Any) -> Any:
@@ -67,6 +69,9 @@ class Settings(BaseSettings):
     """Port to listen at."""
     wyoming_port: _Port | None = None
     """Port of Wyoming, for Home Assistant."""
+    wyoming_omit: Annotated[tuple[Omission, ...], NoDecode, BeforeValidator(_split)] = ()
+    """Kind of text that is not spoken to clients of Wyoming: citations, code, math or notes. Several may be
+    given."""
     workers: Annotated[int, Field(ge=1, le=256)] = 1
     """Processes, which share the pages of the weights."""
     threads: Annotated[int, Field(ge=1, le=1024)] | None = None

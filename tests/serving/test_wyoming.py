@@ -76,6 +76,25 @@ def test_wyoming_speaks_text_without_markup(server: Server) -> None:
 
 
 @pytest.mark.parametrize(
+    ("configured", "requested"),
+    [((), ["citations"]), (("citations",), None), (("code", "citations"), ["citations"])],
+)
+def test_wyoming_leaves_out_kinds_of_text(
+    start: Callable[..., Server], configured: tuple[str, ...], requested: list[str] | None
+) -> None:
+    server = start(wyoming_port=0, wyoming_omit=configured)
+    text = "He ran [3] `far` home (Lee, 2020)."
+
+    async def conversation(client: AsyncTcpClient) -> tuple[list[str], bytes]:
+        data = {"text": text} | ({} if requested is None else {"omit": requested})
+        await client.write_event(Event("synthesize", data))
+        return await heard(client)
+
+    _, audio = talk(server, conversation)
+    assert audio == server.expected("He ran `far` home.")
+
+
+@pytest.mark.parametrize(
     ("wanted", "voice"),
     [
         (None, "af_heart"),
@@ -127,6 +146,7 @@ def test_wyoming_speaks_ssml(server: Server) -> None:
         (Synthesize("he " * 40_000).event(), "The text is longer than 100000 characters"),
         (Event("synthesize", {"text": ["he"]}), "`text`: Input should be a valid string"),
         (Event("synthesize", {"text": "he", "voice": "af_heart"}), "`voice` should be an object"),
+        (Event("synthesize", {"text": "he", "omit": ["poems"]}), "`omit`"),
         (Event("synthesize-stop"), "without synthesize-start"),
     ],
 )

@@ -46,7 +46,8 @@ _EXPRESSIONS = {
     f"{_TEXT}.markup.values": ("_TIME", "_FACTOR", "_CHANGE", "_HERTZ"),
     f"{_TEXT}.markup.formulas": ("FORMULA", "_TOKEN", "_SIMPLE", "_INTEGER", "_POWER"),
     f"{_TEXT}.markup.omissions": (
-        *("_CITATION", "_CODE", "_FENCED", "_NOTE", "_FORMULA_GOES_ON", "_NOTE_GOES_ON", "_UNFINISHED"),
+        *("_CITATION", "_CODE", "_FENCED", "_NOTE", "_FORMULA_GOES_ON", "_NOTE_GOES_ON"),
+        *("_CITATION_BEGUN", "_CODE_BEGUN", "_FORMULA_BEGUN", "_NOTE_BEGUN"),
     ),
     f"{_TEXT}.phonemes": ("_BOUNDARIES",),
 }

@@ -24,14 +24,16 @@ static const char USAGE[] =
     "  -o FILE          the WAV file; without it, nothing is decoded\n"
     "  --words          prints the words: first and last sample, phonemes, and what of TEXT they stand for\n"
     "  --markup         follows brackets such as [pause:0.5s] in TEXT, and SSML\n"
+    "  --omit KINDS     leaves out of TEXT: citations, code, math, notes, with commas between them\n"
     "  --durations      prints how many frames each token lasts\n"
     "  --sha256 DIGEST  that bundle.json must have\n"
     "  --threads COUNT  that compute (the usable cores)\n"
     "  --voices         prints the names of the voices, and nothing else\n";
 
 typedef struct options {
-  const char *bundle, *text, *phonemes, *tokens, *voice, *add, *style, *speed, *seed, *noise, *output, *sha256, *threads;
-  int words, durations, voices, markup;
+  const char *bundle, *text, *phonemes, *tokens, *voice, *add, *style, *speed, *seed, *noise, *output, *sha256, *threads,
+      *omit;
+  int words, durations, voices, markup, omitted;
 } options;
 
 static int refuse(const char *what, const char *which) {
@@ -113,6 +115,22 @@ static int read_seed(const char *text, uint64_t *seed) {
   return good;
 }
 
+/* Read kinds of text with commas between them. */
+static int read_kinds(const char *text, int *kinds) {
+  static const char *const names[] = {"citations", "code", "math", "notes"}; /* from KOKORO_OMIT_CITATIONS on */
+  for (const char *at = text; *at; at += *at == ',') {
+    size_t size = strcspn(at, ","), kind = 0;
+    while (kind < 4 && (strlen(names[kind]) != size || strncmp(names[kind], at, size) != 0)) ++kind;
+    if (kind == 4) {
+      fprintf(stderr, "speak: there is no kind of text '%.*s' to leave out; citations, code, math and notes are known\n", (int)size, at);
+      return 0;
+    }
+    *kinds |= KOKORO_OMIT_CITATIONS << kind;
+    at += size;
+  }
+  return 1;
+}
+
 /* Print a speech that begins at a sample. */
 static void print(const options *o, const kokoro_speech *speech, long long first) {
   if (*speech->notice) fprintf(stderr, "speak: %s\n", speech->notice);
@@ -131,7 +149,7 @@ static void print(const options *o, const kokoro_speech *speech, long long first
 
 /* Speak a text piece by piece; return the exit status. */
 static int read_out(kokoro *bundle, const options *o, const kokoro_request *request, uint64_t seed, kokoro_error *error) {
-  kokoro_text text = {o->text, request->voice, request->speed, o->markup ? KOKORO_MARKUP : KOKORO_PLAIN, 0};
+  kokoro_text text = {o->text, request->voice, request->speed, o->markup ? KOKORO_MARKUP : KOKORO_PLAIN, o->omitted};
   kokoro_plan *plan;
   kokoro_speech *piece = NULL;
   float *audio = NULL;
@@ -178,7 +196,7 @@ static int read_options(int count, char **words, options *o) {
   struct { const char *name, **value; } valued[] = {
       {"--phonemes", &o->phonemes}, {"--tokens", &o->tokens}, {"--voice", &o->voice}, {"--add", &o->add}, {"--style", &o->style},
       {"--speed", &o->speed}, {"--seed", &o->seed}, {"--noise", &o->noise}, {"-o", &o->output}, {"--sha256", &o->sha256},
-      {"--threads", &o->threads}};
+      {"--threads", &o->threads}, {"--omit", &o->omit}};
   struct { const char *name; int *value; } flags[] = {
       {"--words", &o->words}, {"--durations", &o->durations}, {"--voices", &o->voices},
       {"--markup", &o->markup}};
@@ -198,6 +216,8 @@ static int read_options(int count, char **words, options *o) {
   }
   if (!o->bundle) return refuse("no bundle is named", "");
   if (!o->voices && !o->text + !o->phonemes + !o->tokens != 2) return refuse("give either a text, --phonemes or --tokens", "");
+  if (o->omit && !o->text) return refuse("--omit is for a text", "");
+  if (o->omit && !read_kinds(o->omit, &o->omitted)) return KOKORO_INPUT;
   if (o->text && (o->style || o->noise)) return refuse("a text is spoken in a voice, with a seed", "");
   return o->seed && o->noise ? refuse("give either --seed or --noise", "") : 0;
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from pydantic import Field, TypeAdapter, ValidationError
 
@@ -17,13 +17,17 @@ from kokoro_tvm.serving.feed import Feed
 from kokoro_tvm.serving.jobs import SpeechJob
 from kokoro_tvm.serving.requests import SpeechRequest, VoiceName
 from kokoro_tvm.serving.service import Service
+from kokoro_tvm.serving.settings import Omission
 from kokoro_tvm.serving.wyoming.events import BLOCK, Event, encode, read_event
 from kokoro_tvm.serving.wyoming.info import describe_programs, find_voice
+
+T = TypeVar("T")
 
 _FORMAT = {"rate": SAMPLE_RATE, "width": 2, "channels": 1}
 _BLOCK_SAMPLES = 4096  # of one event, 170 ms
 _STRING: TypeAdapter[str] = TypeAdapter(Annotated[str, Field(min_length=0)])
 _VOICE: TypeAdapter[str] = TypeAdapter(VoiceName)
+_OMISSIONS: TypeAdapter[list[Omission]] = TypeAdapter(list[Omission])
 _log = logging.getLogger("kokoro_tvm.serving")
 
 
@@ -162,12 +166,14 @@ class Connection:
         format = event.data.get("text_format")
         if format not in (None, "text", "ssml"):
             raise ApiError(400, "`text_format` should be text or ssml.", "text_format", "invalid_value")
+        omit = event.data.get("omit")
         request = SpeechRequest.model_construct(
             input="",
             model=self._model,
             voice=self._choose_voice(event),
             ssml=True if format == "ssml" else None,
             markup=format != "text",
+            omit=list(self._settings.wyoming_omit) if omit is None else _validate(_OMISSIONS, omit, "omit"),
         )
         self._job = self._service.speak(request, None, feed)
         return self._job
@@ -259,7 +265,7 @@ def _read_string(event: Event, field: str) -> str:
     return _validate(_STRING, event.data.get(field), field)
 
 
-def _validate(adapter: TypeAdapter[str], value: Any, field: str) -> str:
+def _validate(adapter: TypeAdapter[T], value: Any, field: str) -> T:
     """Return a valid value. Raises ApiError."""
     try:
         return adapter.validate_python(value, strict=True)

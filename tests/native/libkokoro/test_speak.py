@@ -138,3 +138,23 @@ def test_notice_names_omitted_symbols(speaker: Speaker, compiled: Callable[[str]
         result.errors
         == "speak: Left out, because the model does not know them: '☃' (U+2603), 'ζ' (U+03B6).\n"
     )
+
+
+@pytest.mark.parametrize("kinds", ["citations", "notes,citations,code,math"])
+def test_speak_leaves_out_kinds_of_text(speaker: Speaker, talking: Path, kinds: str) -> None:
+    text = "A cab [3] ran `far` (Lee, 2020)."
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", SpeechWarning)
+        speech = Synthesizer(talking, threads=2)(text, seed=7, omit=kinds.split(","))
+    write_wav(speaker.folder / "expected.wav", speech.audio, speech.sample_rate)
+    result = speaker(talking, text, "--omit", kinds, seed=7)
+    assert result.status == 0, result.errors
+    notices = result.errors.replace("speak: ", "").splitlines()
+    assert notices == [line for entry in caught for line in str(entry.message).splitlines()]
+    assert result.wav == (speaker.folder / "expected.wav").read_bytes()
+
+
+def test_speak_refuses_unknown_kinds_of_text(speaker: Speaker, talking: Path) -> None:
+    result = speaker(talking, "A cab.", "--omit", "code,poems")
+    assert (result.status, result.wav) == (2, b"")
+    assert "no kind of text 'poems'" in result.errors

@@ -4,40 +4,43 @@
 
 #include "patterns.h"
 
-enum { CITATIONS, CODE, MATH, NOTES };
-static const struct { int kind, expression; } TRIED[] = {
-    {CODE, OMISSIONS_FENCED}, {CODE, OMISSIONS_CODE}, {MATH, FORMULAS_FORMULA}, {NOTES, OMISSIONS_NOTE},
-    {CITATIONS, OMISSIONS_CITATION}};
-static const char *const OPENERS[] = {"[(", "`~", "`$\\", "[⁰¹²³⁴⁵⁶⁷⁸⁹"};
+enum { MATH = 2, NEVER = -1 };
+static const struct {
+  const char *singular, *plural, *openers;
+  int expressions[2], begun, goes_on; /* or NEVER */
+} KINDS[OMITTED_KINDS] = {
+    {"citation", "citations", "[(", {OMISSIONS_CITATION, NEVER}, OMISSIONS_CITATION_BEGUN, NEVER},
+    {"piece of code", "pieces of code", "`~", {OMISSIONS_FENCED, OMISSIONS_CODE}, OMISSIONS_CODE_BEGUN, NEVER},
+    {"formula", "formulas", "`$\\", {FORMULAS_FORMULA, NEVER}, OMISSIONS_FORMULA_BEGUN, OMISSIONS_FORMULA_GOES_ON},
+    {"note", "notes", "[⁰¹²³⁴⁵⁶⁷⁸⁹", {OMISSIONS_NOTE, NEVER}, OMISSIONS_NOTE_BEGUN, OMISSIONS_NOTE_GOES_ON}};
 
 static int is_active(const omissions *all, int kind) { return kind == MATH || (all->kinds >> kind & 1); }
 
 static int is_opener(const omissions *all, int32_t c) {
   for (int kind = 0; kind < OMITTED_KINDS; ++kind)
-    if (is_active(all, kind) && is_one_of(c, OPENERS[kind])) return 1;
+    if (is_active(all, kind) && is_one_of(c, KINDS[kind].openers)) return 1;
   return 0;
 }
 
 /* Match the first kind at a place; return it, or -1. What is code is no formula. */
 static int match_kind(work *w, const omissions *all, string text, size_t place, match *result) {
-  for (size_t i = 0; i < sizeof TRIED / sizeof *TRIED; ++i) {
-    int kind = TRIED[i].kind, expression = TRIED[i].expression;
-    if ((is_active(all, kind) || expression == OMISSIONS_CODE) && match_at(w, &PATTERNS[expression], text, place, result))
-      return kind;
+  for (int i = 0; i < 2 * OMITTED_KINDS; ++i) {
+    int kind = i / 2, expression = KINDS[kind].expressions[i % 2];
+    if (expression == NEVER || (!is_active(all, kind) && expression != OMISSIONS_CODE)) continue;
+    if (match_at(w, &PATTERNS[expression], text, place, result)) return kind;
   }
   return -1;
 }
 
 static int goes_on(work *w, int kind, string text, size_t place) {
   match ignored;
-  if (kind != MATH && kind != NOTES) return 0;
-  return match_at(w, &PATTERNS[kind == MATH ? OMISSIONS_FORMULA_GOES_ON : OMISSIONS_NOTE_GOES_ON], text, place, &ignored);
+  return KINDS[kind].goes_on != NEVER && match_at(w, &PATTERNS[KINDS[kind].goes_on], text, place, &ignored);
 }
 
-static int is_unfinished(work *w, const omissions *all, string text, size_t place) {
+static int is_begun(work *w, const omissions *all, string text, size_t place) {
   match ignored;
   for (int kind = 0; kind < OMITTED_KINDS; ++kind)
-    if (is_active(all, kind) && match_at(w, &PATTERNS[OMISSIONS_UNFINISHED + kind], text, place, &ignored)) return 1;
+    if (is_active(all, kind) && match_at(w, &PATTERNS[KINDS[kind].begun], text, place, &ignored)) return 1;
   return 0;
 }
 
@@ -63,7 +66,7 @@ static size_t scan(work *w, omissions *all, string text, size_t start, int compl
       }
       done = found.end;
       place = found.end - 1;
-    } else if (!complete && (kind >= 0 || is_unfinished(w, all, text, place))) {
+    } else if (!complete && (kind >= 0 || is_begun(w, all, text, place))) {
       break;
     }
   }
@@ -148,13 +151,11 @@ void omit(work *w, omissions *all, const markup_items *items, int ends, markup_i
 }
 
 string describe_omissions(work *w, const omissions *all) {
-  static const char *const nouns[][2] = {
-      {"citation", "citations"}, {"piece of code", "pieces of code"}, {"formula", "formulas"}, {"note", "notes"}};
   builder out = {0};
   for (int kind = 0; kind < OMITTED_KINDS; ++kind)
     if (all->counts[kind])
       put_ascii(w, &out, format(w->s, w->memory, "%s%zu %s", out.count ? ", " : "Left out, as asked: ", all->counts[kind],
-                                nouns[kind][all->counts[kind] > 1]));
+                                all->counts[kind] > 1 ? KINDS[kind].plural : KINDS[kind].singular));
   if (out.count) put_char(w, &out, '.');
   return out.count ? BUILT(out) : NONE;
 }

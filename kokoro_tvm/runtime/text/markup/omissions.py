@@ -9,26 +9,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
 
 from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime.notices import warn
 from kokoro_tvm.runtime.text.frontend.source import Edit, SourceText, skip_links
 from kokoro_tvm.runtime.text.markup.formulas import ARGUMENT, FORMULA, write_formula
 from kokoro_tvm.runtime.text.markup.items import MarkupItem, TextRun
-
-OMISSIONS = {
-    "citations": "references as [3] and (Smith, 2019)",
-    "code": "code between backticks and in fenced blocks",
-    "math": "formulas of LaTeX, which are read otherwise",
-    "notes": "foot notes and their marks",
-}
-"""Kinds of text that can be left out, and what they are."""
-_NOUNS = {
-    "citations": ("citation", "citations"),
-    "code": ("piece of code", "pieces of code"),
-    "math": ("formula", "formulas"),
-    "notes": ("note", "notes"),
-}
 
 _YEAR = r"(?:1[5-9]|20)\d\d[a-z]?"
 _CITATION = re.compile(
@@ -43,27 +30,54 @@ _NOTE = re.compile(
     r"(?:(?<=\n)|\A)\[\^[\w-]{1,40}\]:[^\n]*(?:\n(?: {2,4}|\t)[^\n]*){0,50}|\[\^[\w-]{1,40}\]"
     r"|(?<=[^\W\d_][^\W\d_][^\W\d_])[⁰¹²³⁴-⁹]{1,3}(?!\w)|(?<=[.,;:!?”»)])[⁰¹²³⁴-⁹]{1,3}(?!\w)"
 )
-_PATTERNS = (
-    ("code", _FENCED), ("code", _CODE), ("math", FORMULA), ("notes", _NOTE), ("citations", _CITATION),
-)  # fmt: skip
-_OPENERS = ("[(", "`~", "`$\\", "[⁰¹²³⁴⁵⁶⁷⁸⁹")  # first characters of each kind
-# Texts that may become one of each kind when more of the text is there.
-_UNFINISHED = (
-    re.compile(r"\[[^\[\]\n]{0,120}\Z|\([^()\n]{0,400}\Z"),
-    re.compile(r"(?:```|~~~)[\s\S]{0,65536}\Z|~{1,2}\Z|`{1,2}[^`\n]{0,400}`?\Z"),
-    re.compile(
-        r"`{1,2}[^`\n]{0,400}`?\Z|\$(?![\s$])(?:[^$\\\n.!?]|\\.|[.!?](?!\s)){0,200}\\?\Z|\$\Z"
-        r"|\$\$[\s\S]{0,2000}\Z|\\(?:[\[(]|begin\{)[\s\S]{0,2000}\Z"
-        r"|\\[A-Za-z]{0,20}\Z|\\[A-Za-z]{2,20}[\[{_^][^\n]{0,400}\Z"
-    ),
-    re.compile(r"\[(?:\^[\w-]{0,40}(?:\](?::[^\n]*)?)?)?\Z|[⁰¹²³⁴-⁹]{1,3}\Z"),
+# What a text may be the beginning of.
+_CITATION_BEGUN = re.compile(r"\[[^\[\]\n]{0,120}\Z|\([^()\n]{0,400}\Z")
+_CODE_BEGUN = re.compile(r"(?:```|~~~)[\s\S]{0,65536}\Z|~{1,2}\Z|`{1,2}[^`\n]{0,400}`?\Z")
+_FORMULA_BEGUN = re.compile(
+    r"`{1,2}[^`\n]{0,400}`?\Z|\$(?![\s$])(?:[^$\\\n.!?]|\\.|[.!?](?!\s)){0,200}\\?\Z|\$\Z"
+    r"|\$\$[\s\S]{0,2000}\Z|\\(?:[\[(]|begin\{)[\s\S]{0,2000}\Z"
+    r"|\\[A-Za-z]{0,20}\Z|\\[A-Za-z]{2,20}[\[{_^][^\n]{0,400}\Z"
 )
-# Texts that are one of these already, and may go on.
+_NOTE_BEGUN = re.compile(r"\[(?:\^[\w-]{0,40}(?:\](?::[^\n]*)?)?)?\Z|[⁰¹²³⁴-⁹]{1,3}\Z")
+# What is one already, and may go on.
 _FORMULA_GOES_ON = re.compile(
     rf"\\[A-Za-z]{{1,20}}(?=(?P<whole>{ARGUMENT}{{0,4}}))(?P=whole)"
     r"(?:[_^]\\?|[_^]?\{[^\n]{0,400}|\[[^\]\n]{0,20})?\Z"
 )
 _NOTE_GOES_ON = re.compile(r"\[\^[\w-]{1,40}\](?::[^\n]*(?:\n(?: {2,4}|\t)[^\n]*){0,50}(?:\n[ \t]*)?)?\Z")
+
+
+@dataclass(frozen=True)
+class OmissionKind:
+    """A kind of text that can be left out.
+
+    Attributes:
+        singular, plural: What it is, in a notice.
+        openers: First characters of such a text.
+        patterns: Expressions of such a text, in the order in which they are tried.
+        begun: Expression of a text that more text may make one.
+        goes_on: Expression of one that more text may lengthen; None: that is no more than what matched.
+    """
+
+    singular: str
+    plural: str
+    openers: str
+    patterns: tuple[re.Pattern[str], ...]
+    begun: re.Pattern[str]
+    goes_on: re.Pattern[str] | None = None
+
+    def describe(self, count: int) -> str:
+        """Return a number of such texts as a phrase."""
+        return f"{count} {self.plural if count > 1 else self.singular}"
+
+
+OMISSIONS = {
+    "citations": OmissionKind("citation", "citations", "[(", (_CITATION,), _CITATION_BEGUN),
+    "code": OmissionKind("piece of code", "pieces of code", "`~", (_FENCED, _CODE), _CODE_BEGUN),
+    "math": OmissionKind("formula", "formulas", "`$\\", (FORMULA,), _FORMULA_BEGUN, _FORMULA_GOES_ON),
+    "notes": OmissionKind("note", "notes", "[⁰¹²³⁴⁵⁶⁷⁸⁹", (_NOTE,), _NOTE_BEGUN, _NOTE_GOES_ON),
+}
+"""Kinds of text that can be left out, in the order in which a match wins. Formulas are read otherwise."""
 _CONTEXT = 3  # characters before a match that it depends on
 _TRAILING = re.compile(r"[ \t]*\Z")
 
@@ -101,7 +115,7 @@ def omit(items: Iterable[MarkupItem], skip: Collection[str] = ()) -> Iterator[Ma
         yield from pending.add(item)
     yield from pending.flush()
     if counts:
-        shown = (f"{counts[kind]} {_NOUNS[kind][counts[kind] > 1]}" for kind in sorted(counts))
+        shown = (OMISSIONS[kind].describe(counts[kind]) for kind in sorted(counts))
         warn(f"Left out, as asked: {', '.join(shown)}.")
 
 
@@ -113,15 +127,15 @@ class _PendingText:
         self._skip = skip
         self._counts = counts
         self._before = ""  # characters before the run
-        active = skip | {"math"}
         self._patterns = [
             (kind, pattern)
-            for kind, pattern in _PATTERNS
-            if kind in active or pattern is _CODE  # what is code is no formula
+            for kind, record in OMISSIONS.items()
+            for pattern in record.patterns
+            if kind in skip | {"math"} or pattern is _CODE  # what is code is no formula
         ]
-        numbers = [number for number, kind in enumerate(OMISSIONS) if kind in active]
-        self._unfinished = [_UNFINISHED[number] for number in numbers]
-        self._opener = re.compile(f"[{re.escape(''.join(_OPENERS[number] for number in numbers))}]")
+        active = [record for kind, record in OMISSIONS.items() if kind in skip | {"math"}]
+        self._begun = [record.begun for record in active]
+        self._opener = re.compile(f"[{re.escape(''.join(record.openers for record in active))}]")
 
     def add(self, run: TextRun) -> Iterator[TextRun]:
         """Append a run of the same style; yield what is certain."""
@@ -158,7 +172,7 @@ class _PendingText:
         while (opener := self._opener.search(text, place)) is not None:
             place = opener.start()
             kind, match = self._match(text, place)
-            goes_on = {"math": _FORMULA_GOES_ON, "notes": _NOTE_GOES_ON}.get(kind)
+            goes_on = OMISSIONS[kind].goes_on if kind else None
             is_whole = is_complete or goes_on is None or goes_on.match(text, place) is None
             if match is not None and is_whole and (is_complete or match.end() < len(text)):
                 if kind in self._skip:
@@ -168,7 +182,7 @@ class _PendingText:
                 elif kind == "math":
                     edits.append(Edit(place, match.end(), write_formula(match)))
                 place = match.end()
-            elif not is_complete and (match or any(open.match(text, place) for open in self._unfinished)):
+            elif not is_complete and (match or any(begun.match(text, place) for begun in self._begun)):
                 return edits, self._without_trailing(text, start, place)
             else:
                 place += 1
