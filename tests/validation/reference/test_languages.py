@@ -126,6 +126,16 @@ def test_chinese_polyphones_are_read_by_their_sentence(text: str, phonemes: str)
 
 
 @ASIAN
+@pytest.mark.parametrize(
+    ("text", "phonemes"),
+    [("日本は広い。", "ɲihoɴ"), ("私は行く。", "βataɕi"), ("上の階だ。", "kai"), ("歌が上手だ。", "ʥoɯzɨ")],
+)
+def test_japanese_words_have_their_usual_reading(text: str, phonemes: str) -> None:
+    (utterance,) = phonemize_sentence(SourceText.of(text), "j", front_end())
+    assert phonemes in utterance.phonemes
+
+
+@ASIAN
 def test_japanese_and_chinese_have_words_without_spaces() -> None:
     assert words("駅はどこですか？", "j") == ["駅", "は", "どこ", "です", "か", "？"]
     assert words("2024年1月12日にｶﾞｽ代を払った。", "j") == [

@@ -22,7 +22,7 @@ _UNITS = ((10**12, "ちょう"), (10**8, "おく"))
 _CLUSTER = re.compile(r"[\u1100-\u11ff\u3131-\u318e\uac00-\ud7ff\uffa0-\uffdc]+|.", re.DOTALL)
 _SOUND_MARKS = "\uff9e\uff9f"  # half-width dakuten and handakuten
 # Words that UniDic gives a formal or a rare reading.
-_READINGS = {"日本": "ニホン", "私": "ワタシ", "階": "カイ"}
+_READINGS = {"日本": "ニホン", "私": "ワタシ", "階": "カイ", "上手": "ジョウズ"}
 _WHAT = "何"  # ナン before a counter and before t, d and n, else ナニ
 _BEFORE_NAN = frozenset("たちつてとだぢづでどなにぬねの") - {"に"}
 

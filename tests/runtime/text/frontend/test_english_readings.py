@@ -19,8 +19,16 @@ from kokoro_tvm.runtime.text.frontend.homographs import HomographData, Homograph
 from kokoro_tvm.runtime.text.frontend.lexicon import capital_stress
 from kokoro_tvm.runtime.text.frontend.source import SourceText
 from kokoro_tvm.runtime.text.passages import split_passages
+from kokoro_tvm.validation.measure.phonemes import edit_distance
 
 CASES = safe_load((Path(__file__).parent / "cases/readings/en.yaml").read_text(encoding="utf-8"))
+
+
+HETERONYMS = [
+    tuple(line.split("\t"))
+    for line in (Path(__file__).parent / "cases/readings/heteronyms.tsv").read_text("utf-8").splitlines()
+]
+"""A sentence with its heteronym between underscores, the phonemes of its reading and those of another one."""
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +48,18 @@ def test_homographs_choose_the_reading(file: FrontEndFile, case: dict[str, str])
     for variant, british in (("us", False), ("gb", True)):
         found = dict(spoken(file, case["text"], british))[case["word"]]
         assert found == restress(wanted[variant], capital_stress(case["word"]))
+
+
+def test_heteronyms_in_running_prose_are_read_right(file: FrontEndFile) -> None:
+    english = EnglishFrontEnd(file.english(False), False)
+    wrong = []
+    for sentence, right, other in HETERONYMS:
+        before = sentence.partition("_")[0]
+        tokens = english.convert(SourceText.of(sentence.replace("_", "")))
+        phonemes = next(t.phonemes for t in tokens if t.end > len(before)).replace(SECONDARY, "")
+        if edit_distance(right, phonemes) >= edit_distance(other, phonemes):
+            wrong.append(sentence)
+    assert len(wrong) <= 12, wrong
 
 
 def test_homograph_readings_are_in_the_alphabet(file: FrontEndFile) -> None:
@@ -64,11 +84,11 @@ def test_homographs_choose_the_highest_score() -> None:
             scales=np.ones(2, np.float32),
             biases=np.array([0, 1], np.float32),
             weights=np.full((2, 8), 128, np.uint8),
-            words={"bow": ["bˈO", "bˈW"]},
+            words={"bow": (0, ["bˈO", "bˈW"]), "bows": (0, ["bˈOz", "bˈWz"])},
         )
     )
     states = np.zeros((3, 2), np.float32)
-    assert model(["A", "Bow", "bows"], ["DT", "NN", "NNS"], states) == [None, "bˈW", None]
+    assert model(["A", "Bow", "bows"], ["DT", "NN", "NNS"], states) == [None, "bˈW", "bˈWz"]
 
 
 @pytest.mark.parametrize("case", CASES["capitals"], ids=lambda case: case["text"])
