@@ -20,12 +20,12 @@ import { BundleError, InputError, MemoryError } from "./errors.js";
  */
 
 /**
- * Lengths of pieces in symbols of phonemes.
+ * Lengths of pieces in symbols of phonemes; those that are left out are the usual ones.
  *
  * first: a longer first piece ends at its first clause; least: a shorter one is joined with the next sentence of the
  * paragraph; most: a longer one is divided, best at a mark; firstS: seconds, the utterance of a longer first piece is decoded
- * in two pieces without a pause.
- * @typedef {{first: number, least: number, most: number, firstS?: number}} Division
+ * in two pieces without a pause. Infinity: never.
+ * @typedef {{first?: number, least?: number, most?: number, firstS?: number}} Division
  */
 
 /**
@@ -74,7 +74,8 @@ export class FrontEnd {
     const plan = this.#call("new_plan");
     if (!plan) throw new MemoryError("There is not enough memory for a plan.");
     this.#languages.set(plan, language);
-    const bytes = new TextEncoder().encode(JSON.stringify(request));
+    const finite = (_, value) => (value === Infinity ? Number.MAX_VALUE : value); // as JSON has it
+    const bytes = new TextEncoder().encode(JSON.stringify(request, finite));
     this.#bytes(this.#call("take_request", plan, bytes.length), bytes.length).set(bytes);
     this.#call("start_plan", plan, bytes.length);
     return {

@@ -226,8 +226,9 @@ KOKORO_API int kokoro_add_text(kokoro_plan *plan, const char *text, kokoro_error
 /**
  * @brief Predict the next piece of a text.
  *
- * kokoro_decode computes its audio with a seed. All pieces in order are the speech of kokoro_say_text: the silence
- * between them is at their ends. Times of words count from the beginning of the piece.
+ * kokoro_decode computes its audio with a seed. All pieces in order are the speech: the silence between them is at their
+ * ends. A long first utterance, which kokoro_say_text speaks whole, comes in two pieces. Times of words count from the
+ * beginning of the piece.
  * @param speech gets the piece without audio, NULL after the last one
  * @return KOKORO_NEEDS_TEXT if it depends on text that has not come, or see kokoro_say_text. After another failure, the plan
  *         has ended.

@@ -162,6 +162,7 @@ static void plan_body(scope *s, void *argument) {
   static const markup_form forms[] = {PLAIN, UNDECIDED, BRACKETS, SSML}; /* in the order of KOKORO_PLAIN and so on */
   kokoro_plan *p = ((void **)argument)[0];
   const kokoro_text *expected = ((void **)argument)[1];
+  const division *into = ((void **)argument)[2];
   const char *of_voice, *of_speed = check_speed(s, expected->speed);
   if (expected->markup < KOKORO_PLAIN || expected->markup > KOKORO_SSML)
     fail(s, KOKORO_INPUT, "The markup should be KOKORO_PLAIN to KOKORO_SSML, but is %d.", expected->markup);
@@ -169,7 +170,7 @@ static void plan_body(scope *s, void *argument) {
   p->letter = language_of(s, p->k, p->voice, &of_voice)->letter;
   p->planner = (planner){.names = {p, has_symbol, letter_of}, .reader_of = reader_of, .speed = expected->speed,
                          .sample_rate = p->k->bundle->sample_rate,
-                         .samples_per_frame = p->k->bundle->samples_per_frame, .pauses = USUAL_PAUSES, .division = USUAL_DIVISION,
+                         .samples_per_frame = p->k->bundle->samples_per_frame, .pauses = USUAL_PAUSES, .division = *into,
                          .limits = {largest(p->k->bundle, TOKENS), largest(p->k->bundle, FRAMES)}};
   reader_of(p, s, p->letter);
   p->first_notice = format(s, s->kept, "%s%s%s", of_voice, *of_voice && of_speed ? "\n" : "", of_speed ? of_speed : "");
@@ -181,9 +182,9 @@ static void plan_body(scope *s, void *argument) {
   finish_text(s, p);
 }
 
-int kokoro_plan_text(kokoro *k, const kokoro_text *text, kokoro_plan **plan, kokoro_error *error) {
+static int plan_divided(kokoro *k, const kokoro_text *text, const division *into, kokoro_plan **plan, kokoro_error *error) {
   kokoro_plan *p = calloc(1, sizeof *p);
-  const void *value[] = {p, text};
+  const void *value[] = {p, text, into};
   *plan = NULL;
   if (!p) return no_memory(error);
   p->k = k;
@@ -192,6 +193,10 @@ int kokoro_plan_text(kokoro *k, const kokoro_text *text, kokoro_plan **plan, kok
   if (code) kokoro_free_plan(p);
   else *plan = p;
   return code;
+}
+
+int kokoro_plan_text(kokoro *k, const kokoro_text *text, kokoro_plan **plan, kokoro_error *error) {
+  return plan_divided(k, text, &USUAL_DIVISION, plan, error);
 }
 
 static void add_body(scope *s, void *argument) {
@@ -377,7 +382,7 @@ int kokoro_say_text(kokoro *k, const kokoro_text *text, uint64_t seed, kokoro_sp
   chain c = {.k = k, .whole = calloc(1, sizeof *c.whole)};
   *speech = NULL;
   if (!c.whole) return no_memory(error);
-  int code = kokoro_plan_text(k, text, &plan, error);
+  int code = plan_divided(k, text, &UNCUT_DIVISION, &plan, error);
   if (!code) code = say_pieces(plan, seed, &c, &notices, error);
   c.notices = notices;
   if (!code) code = do_job(k, join_body, &c, &c.whole->kept, error);

@@ -8,6 +8,7 @@
 
 static const int64_t ENDLESS = (int64_t)1 << 40; /* frames; keeps a tiny speed from overflowing */
 const division USUAL_DIVISION = {DIVISION_FIRST, DIVISION_LEAST, DIVISION_MOST, DIVISION_FIRST_S};
+const division UNCUT_DIVISION = {DIVISION_FIRST, DIVISION_LEAST, DIVISION_MOST, INFINITY};
 
 double bound_speed(double speed, double rate) {
   double low = speed < SPEEDS_LOW ? speed : SPEEDS_LOW, high = speed > SPEEDS_HIGH ? speed : SPEEDS_HIGH;

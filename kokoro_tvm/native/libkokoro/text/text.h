@@ -107,7 +107,8 @@ double bound_speed(double speed, double rate);
 int64_t frames_of(scope *s, float duration, double speed);
 
 extern const pauses USUAL_PAUSES;
-extern const division USUAL_DIVISION;
+/* Of a stream, and of a whole speech, whose first sound nobody waits for. */
+extern const division USUAL_DIVISION, UNCUT_DIVISION;
 
 /* State of planning a text. The caller sets the first part, and end_plan frees the rest. */
 typedef struct planner {

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "numbers.h"
 #include "text/text.h"
 
 #ifdef __wasm__
@@ -130,10 +129,19 @@ static double number_of(const json *object, const char *key) {
   return !value ? 0 : value->kind == NUMBER ? value->number : (double)value->whole;
 }
 
+static division division_of(const json *request) {
+  const json *fields = find_value(request, "division");
+  division result = USUAL_DIVISION;
+  if (fields && find_value(fields, "first")) result.first = (size_t)number_of(fields, "first");
+  if (fields && find_value(fields, "least")) result.least = (size_t)number_of(fields, "least");
+  if (fields && find_value(fields, "most")) result.most = (size_t)number_of(fields, "most");
+  if (fields && find_value(fields, "firstS")) result.first_s = number_of(fields, "firstS");
+  return result;
+}
+
 static void read_request(page_plan *p, const json *request) {
   planner *to = &p->planner;
   const json *vocabulary = find_value(request, "vocabulary"), *pauses = find_value(request, "pauses");
-  const json *division = find_value(request, "division");
   p->letter = *get_text(&call, request, "language");
   if (!vocabulary) fail(&call, FAILURE_BUNDLE, "The request has no vocabulary.");
   p->symbols = take(&call, &p->memory, (size_t)vocabulary->count, sizeof *p->symbols);
@@ -154,14 +162,10 @@ static void read_request(page_plan *p, const json *request) {
   to->limits[0] = (int64_t)number_of(request, "tokens");
   to->limits[1] = (int64_t)number_of(request, "frames");
   to->pauses = USUAL_PAUSES;
-  to->division = USUAL_DIVISION;
+  to->division = division_of(request);
   if (pauses)
     to->pauses = (struct pauses){number_of(pauses, "sentence"), number_of(pauses, "ellipsis"), number_of(pauses, "semicolon"),
                                  number_of(pauses, "comma"), number_of(pauses, "paragraph"), number_of(pauses, "none")};
-  if (division)
-    to->division = (struct division){(size_t)number_of(division, "first"), (size_t)number_of(division, "least"),
-                                     (size_t)number_of(division, "most"),
-                                     find_value(division, "firstS") ? number_of(division, "firstS") : DIVISION_FIRST_S};
 }
 
 static page_plan *start(page_plan *p, size_t size) {

@@ -9,6 +9,7 @@
  *   normal:TEXT  the normalized text; `steps` instead: steps of expressions
  *   read:TEXT    tokens and notices
  *   model:SPEED TOKENS FRAMES SYMBOL ID...   of the following plans
+ *   division:FIRST LEAST MOST FIRST_S   of the following plans; else a stream's
  *   plan:TEXT    pieces and notices; `markup` instead follows markup, and `omit` leaves out all that can be
  *   markup:SIZE:TEXT  the same with markup, of a text that comes in portions of SIZE characters; 0: at once
  *   items:SIZE:TEXT  what the parser of SSML makes of such a text
@@ -124,6 +125,7 @@ static int64_t id_of(const model *m, int32_t symbol) { /* -1: unknown */
 /* What plans need of a bundle: a model, and readers of a file. */
 typedef struct host {
   model model;
+  division division;
   scope *s; /* of the readers */
   const tensors *file;
   const reader *readers[sizeof READ_LANGUAGES], *own;
@@ -177,6 +179,13 @@ static void read_model(model *m, const char *line) { /* speed, maximum tokens an
     m->vocabulary[m->count].symbol = (int32_t)strtol(end, &end, 16);
     m->vocabulary[m->count].id = strtoll(end, &end, 10);
   }
+}
+
+static void read_division(division *to, char *values) {
+  to->first = strtoul(values, &values, 10);
+  to->least = strtoul(values, &values, 10);
+  to->most = strtoul(values, &values, 10);
+  to->first_s = strtod(values, NULL);
 }
 
 static uint32_t adler32(uint32_t sum, const void *bytes, size_t size) {
@@ -259,7 +268,7 @@ static void print_piece(work *w, const piece *p) {
 static planner plan_of(host *h) {
   return (planner){.names = {h, knows, language_of}, .reader_of = reader_of, .speed = h->model.speed, .sample_rate = 24000,
                    .samples_per_frame = 600,
-                   .limits = {h->model.most[0], h->model.most[1]}, .pauses = USUAL_PAUSES, .division = USUAL_DIVISION};
+                   .limits = {h->model.most[0], h->model.most[1]}, .pauses = USUAL_PAUSES, .division = h->division};
 }
 
 /* A text that comes in portions of `size` characters; 0: at once. */
@@ -575,6 +584,7 @@ int main(int count, char **words) {
   arena kept = {0};
   char message[2048];
   static host h;
+  h.division = USUAL_DIVISION;
   static char line[1 << 22];
   if (count < 3) return 2;
   s.message = message;
@@ -608,6 +618,7 @@ int main(int count, char **words) {
       if (strncmp(line, "normal", 6) == 0) print_normal(&w, &r, text);
       if (strncmp(line, "read", 4) == 0) print_reading(&w, &r, text);
       if (strncmp(line, "model", 5) == 0) read_model(&h.model, line);
+      if (strncmp(line, "division", 8) == 0) read_division(&h.division, line + 9);
       if (strncmp(line, "plan", 4) == 0) print_plan(&w, &h, text, PLAIN, 0, 0);
       if (strncmp(line, "markup", 6) == 0) print_plan(&w, &h, text, UNDECIDED, strtoul(line + 7, NULL, 10), 0);
       if (strncmp(line, "omit", 4) == 0) print_plan(&w, &h, text, UNDECIDED, strtoul(line + 5, NULL, 10), 15);
