@@ -85,7 +85,7 @@ export class FrontEnd {
       givePhonemes: (phonemes) => this.#give(plan, phonemes, 1),
       /** End the text. */
       end: () => this.#call("end_units", plan),
-      /** Take the next step, and pass on notices. Throws an InputError. @param {(notice: string) => void} warn */
+      /** Take the next step, and pass on notices. Throws an InputError. @param {import("./notices.js").Warn} warn */
       step: (warn) => this.#step(plan, warn),
       /** Set the durations of the draft's tokens, in frames at speed 1. @param {Float32Array} durations */
       setDurations: (durations) => {
@@ -112,10 +112,10 @@ export class FrontEnd {
   #step(plan, warn) {
     try {
       const { notices, ...step } = JSON.parse(this.#text(this.#call("take_step", plan)));
-      notices.forEach(warn);
+      passOn(notices, warn);
       return step;
     } catch (error) {
-      if (error instanceof InputError) JSON.parse(this.#text(this.#call("notices_of", plan))).forEach(warn);
+      if (error instanceof InputError) passOn(JSON.parse(this.#text(this.#call("notices_of", plan))), warn);
       throw error;
     }
   }
@@ -159,4 +159,9 @@ export class FrontEnd {
   #bytes(place, size = undefined) {
     return new Uint8Array(this.#exports.memory.buffer, place, size);
   }
+}
+
+/** @param {string[][]} notices each a sentence, and then its words @param {import("./notices.js").Warn} warn */
+function passOn(notices, warn) {
+  for (const [notice, ...words] of notices) warn(notice, words);
 }

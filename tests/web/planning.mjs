@@ -133,6 +133,12 @@ test("plan cuts no utterance, pieces cut a long first one", async () => {
   assert.deepEqual((await planner.planPhonemes(symbols)).pieces.map((piece) => piece.symbols), [symbols]);
 });
 
+test("notices name the words that they are about", async () => {
+  const notices = new Map();
+  await planner.plan("Quxley saw 世界, and a ☃.", { warn: (notice, words) => notices.set(notice.split(",")[0], words) });
+  assert.deepEqual(notices, new Map([["Read by their letters", ["Quxley"]], ["Left out", ["世界"]]]));
+});
+
 test("planPhonemes keeps phonemes", async () => {
   const notices = [];
   const plan = await planner.planPhonemes(["həlˈO wˈɜɹld.", "☃", "ɡˌʊdbˈI"], { warn: (notice) => notices.push(notice) });

@@ -87,11 +87,12 @@ static int has_symbol(void *with, int32_t symbol) { return id_of(((kokoro_plan *
 /* Return the letter of a voice's language. A notice about the voice is given once. */
 static char letter_of(void *with, work *w, string voice) {
   kokoro_plan *p = with;
-  const char *notice;
+  const char *of_voice;
   if (IS_NONE(voice)) return p->letter;
-  char letter = language_of(w->s, p->k, encode_utf8(w, voice), &notice)->letter;
-  string text = decode_utf8(&p->planner.lasting, notice);
-  if (text.size && add_notice(&p->planner.lasting, &p->voice_notices, text)) PUSH(&p->planner.w, p->planner.notices, text);
+  char letter = language_of(w->s, p->k, encode_utf8(w, voice), &of_voice)->letter;
+  string text = decode_utf8(&p->planner.lasting, of_voice);
+  if (text.size && add_text_once(&p->planner.lasting, &p->voice_notices, text))
+    PUSH(&p->planner.w, p->planner.notices, (notice){.sentence = text});
   return letter;
 }
 
@@ -215,7 +216,7 @@ int kokoro_add_text(kokoro_plan *p, const char *text, kokoro_error *error) {
 static void keep_notices(scope *s, kokoro_plan *p) {
   const char *text = *p->notice ? p->notice : p->first_notice;
   for (size_t i = 0; i < p->planner.notices.count; ++i)
-    text = format(s, &s->scratch, "%s%s%s", text, *text ? "\n" : "", encode_utf8(&p->planner.w, p->planner.notices.all[i]));
+    text = format(s, &s->scratch, "%s%s%s", text, *text ? "\n" : "", encode_utf8(&p->planner.w, p->planner.notices.all[i].sentence));
   p->notice = format(s, &p->kept_notice, "%s", text);
   p->first_notice = "";
 }

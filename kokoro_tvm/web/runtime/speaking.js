@@ -15,7 +15,7 @@ import { shown, wordsOfPiece } from '../words.js';
 
 /**
  * Context of a request. signal: aborts when the caller stops waiting; warn: takes notices.
- * @typedef {{signal: AbortSignal, warn: (message: string) => void}} Context
+ * @typedef {{signal: AbortSignal, warn: import('../notices.js').Warn}} Context
  */
 
 /**

@@ -34,6 +34,7 @@ from kokoro_tvm.model.safetensors_file import write_arrays
 from kokoro_tvm.native.libkokoro.generated import expressions
 from kokoro_tvm.runtime import SpeechWarning, write_wav
 from kokoro_tvm.runtime.bundle.tensors import map_safetensors
+from kokoro_tvm.runtime.notices import Notice
 from kokoro_tvm.runtime.speech.division import DIVISION, Division
 from kokoro_tvm.runtime.speech.joins import Pauses, fade_in, fade_out, mute, muted_spans
 from kokoro_tvm.runtime.speech.piece import Piece
@@ -216,6 +217,10 @@ def texts_of_sounds(count: int) -> list[tuple[str, str]]:
     return result
 
 
+def as_notice(notice: str) -> Notice:
+    return notice if isinstance(notice, Notice) else Notice(notice)
+
+
 def check_reading(read: Reader, front_end: FrontEnd, texts: list[tuple[str, str]]) -> None:
     for code in sorted({code for _, code in texts}):
         own = [text for text, other in texts if other == code]
@@ -225,7 +230,8 @@ def check_reading(read: Reader, front_end: FrontEnd, texts: list[tuple[str, str]
                 [[t.text, t.start, t.end, t.phonemes, t.space, t.tag, t.origin] for t in utterance.tokens]
                 for utterance in reading.utterances
             ]
-            assert result == [tokens, list(map(message, reading.notices))], text
+            words = [list(dict.fromkeys(notice.words)) for notice in map(as_notice, reading.notices)]
+            assert result == [tokens, list(map(message, reading.notices)), words], text
 
 
 def test_tokens_match_python(read: Reader, front_end: FrontEnd) -> None:

@@ -241,11 +241,18 @@ static void write_text(work *w, builder *out, string text) {
   put_char(w, out, '"');
 }
 
-static void write_texts(work *w, builder *out, const strings *all) {
+/* Write notices, each as a list of its sentence and its words. */
+static void write_notices(work *w, builder *out, const notice_list *all) {
   put_char(w, out, '[');
   for (size_t i = 0; i < all->count; ++i) {
-    if (i) put_char(w, out, ',');
-    write_text(w, out, all->all[i]);
+    const notice *element = &all->all[i];
+    put_ascii(w, out, i ? ",[" : "[");
+    write_text(w, out, element->sentence);
+    for (size_t j = 0; j < element->words.count; ++j) {
+      put_char(w, out, ',');
+      write_text(w, out, element->words.all[j]);
+    }
+    put_char(w, out, ']');
   }
   put_char(w, out, ']');
 }
@@ -311,7 +318,7 @@ static const char *answer(page_plan *p) {
   work w = WORK(&call, &call.scratch);
   plan_step next = next_step(&p->planner, &call, &result);
   put_ascii(&w, &out, "{\"notices\":");
-  write_texts(&w, &out, &p->planner.notices);
+  write_notices(&w, &out, &p->planner.notices);
   put_ascii(&w, &out, format(&call, &call.scratch, ",\"%s\":", names[next]));
   if (next == NEEDS_DURATIONS) write_draft(&w, &out, &result);
   else if (next == PLANNED) write_piece(&w, &out, &result);
@@ -330,7 +337,7 @@ const char *take_step(page_plan *p) {
 static const char *list_notices(page_plan *p) {
   builder out = {0};
   work w = WORK(&call, &call.scratch);
-  write_texts(&w, &out, &p->planner.notices);
+  write_notices(&w, &out, &p->planner.notices);
   return encode_utf8(&w, BUILT(out));
 }
 
