@@ -109,7 +109,7 @@ export class RemoteModel {
   /**
    * Yield the results of a method of `Speaking`: the plan, then every part. No component is started after the signal
    * aborts or the caller stops reading.
-   * @param {"stream" | "render"} method
+   * @param {"stream" | "speak" | "render"} method
    * @param {any} what
    * @param {any} options
    * @returns {AsyncGenerator<any>}
