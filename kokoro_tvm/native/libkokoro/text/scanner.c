@@ -7,11 +7,12 @@
 
 enum { DEEPEST = 3, TAKEN = 0xE000 }; /* DEEPEST: nesting of parts that are read again; TAKEN: placeholder of a link's text */
 
-/* A form that may begin at a place. r: NULL for the text as it is written. */
+/* A form that may begin at a place. r: NULL for the text as it is written. has_neighbours: whether a doubt about it asks
+ * for other forms. */
 typedef struct proposal {
-  size_t end;
+  size_t start, end;
   const rule *r;
-  int cost;
+  int cost, has_neighbours;
 } proposal;
 typedef LIST(proposal) proposals;
 
@@ -140,19 +141,34 @@ static int has_next_tag(scan *s, const doubt *d, size_t place) {
   return 0;
 }
 
-/* Return what speaks against a form of a rule. */
-static int cost_of(scan *s, const rule *r, size_t start, size_t end) {
-  int cost = 0;
+/* Return whether a form of a kind that a doubt lists stands before or behind a form. */
+static int has_neighbour(const doubt *d, const proposal *of, const proposals *all) {
+  for (size_t i = 0; i < all->count; ++i) {
+    const proposal *other = &all->all[i];
+    if (!other->r || (other->end > of->start && other->start < of->end)) continue;
+    for (size_t k = 0; k < d->alone_count; ++k)
+      if (strcmp(other->r->kind, d->alone[k]) == 0) return 1;
+  }
+  return 0;
+}
+
+/* Set the cost of a form: what speaks against it. all: the forms of the text, or NULL as long as they are not known. */
+static void set_cost(scan *s, proposal *of, const proposals *all) {
+  const rule *r = of->r;
+  size_t start = of->start, end = of->end;
   match ignored;
+  of->cost = 0;
   for (size_t i = 0; r->doubted && i < s->l->doubt_count; ++i) {
     const doubt *d = &s->l->doubts[i];
     if (strcmp(d->kind, r->kind) != 0) continue;
     if (d->after.code && !stands_before(s->w, &d->after, s->text, start)) continue;
     if (d->before.code && !match_at(s->w, &d->before, s->text, end, &ignored)) continue;
     if (!has_topic(s, i)) continue;
-    if (!d->next_count || has_next_tag(s, d, end)) cost += d->cost;
+    if (d->next_count && !has_next_tag(s, d, end)) continue;
+    if (d->alone_count && all && has_neighbour(d, of, all)) continue;
+    of->has_neighbours |= d->alone_count > 0;
+    of->cost += d->cost;
   }
-  return cost;
 }
 
 /* Add the forms that may begin at a place, up to the first one without a doubt; return whether there is such a one. */
@@ -171,9 +187,10 @@ static int propose_forms(scan *s, size_t place, char kind, proposals *to) {
     if (!next && !may_begin_with(r, text.at[place], kind, 0)) continue;
     if (inside != (r->where == INSIDE) || (joined && r->where == AT_WORD) || !may_fit(s, r)) continue;
     if (!match_form(s, r, place, &result)) continue;
-    int cost = cost_of(s, r, place, result.end);
-    PUSH(s->w, *to, (proposal){result.end, r, cost});
-    if (!cost) return 1;
+    proposal form = {.start = place, .end = result.end, .r = r};
+    set_cost(s, &form, NULL);
+    PUSH(s->w, *to, form);
+    if (!form.cost) return 1;
   }
 }
 
@@ -266,11 +283,14 @@ static void run(scan *s) {
     char kind = kind_of(c);
     int certain = c != ' ' && c != TAKEN && s->depth < DEEPEST && propose_forms(s, place, kind, &all);
     /* To keep what a rule proposes as it is written costs as much as a small doubt. */
-    proposal written = {c == ' ' || c == TAKEN ? place + 1 : end_of_text(s, place, kind), NULL, all.count > first[place]};
+    proposal written = {.start = place, .cost = all.count > first[place]};
+    written.end = c == ' ' || c == TAKEN ? place + 1 : end_of_text(s, place, kind);
     if (!certain) PUSH(s->w, all, written);
     for (size_t i = first[place]; i < all.count; ++i) reached[all.all[i].end] = 1;
   }
   first[size] = all.count;
+  for (size_t i = 0; i < all.count; ++i)
+    if (all.all[i].has_neighbours) set_cost(s, &all.all[i], &all);
   for (size_t place = size; place--;) {
     for (size_t i = first[place]; i < first[place + 1]; ++i) {
       int cost = all.all[i].cost + least[all.all[i].end];
