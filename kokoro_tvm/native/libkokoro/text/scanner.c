@@ -28,6 +28,7 @@ typedef struct scan {
   int depth;
   const string *tags;                       /* by the place of a word's first character; NULL until they are needed */
   enum { UNSEEN, ABSENT, PRESENT } *topics; /* of each doubt, whether the text has its topic */
+  span *neighbours; /* of each doubt, the end of the first form of its kinds and the start of the last; or NULL */
 } scan;
 
 static void run(scan *s);
@@ -141,19 +142,26 @@ static int has_next_tag(scan *s, const doubt *d, size_t place) {
   return 0;
 }
 
-/* Return whether a form of a kind that a doubt lists stands before or behind a form. */
-static int has_neighbour(const doubt *d, const proposal *of, const proposals *all) {
-  for (size_t i = 0; i < all->count; ++i) {
-    const proposal *other = &all->all[i];
-    if (!other->r || (other->end > of->start && other->start < of->end)) continue;
-    for (size_t k = 0; k < d->alone_count; ++k)
-      if (strcmp(other->r->kind, d->alone[k]) == 0) return 1;
+/* Find, for each doubt about forms that stand alone, where the first form of its kinds ends and the last one begins. */
+static void find_neighbours(scan *s, const proposals *all) {
+  s->neighbours = room(s->w, s->l->doubt_count, sizeof *s->neighbours);
+  for (size_t number = 0; number < s->l->doubt_count; ++number) {
+    const doubt *d = &s->l->doubts[number];
+    span *outer = &s->neighbours[number];
+    *outer = (span){s->text.size + 1, 0};
+    for (size_t i = 0; d->alone_count && i < all->count; ++i) {
+      const proposal *p = &all->all[i];
+      for (size_t k = 0; p->r && k < d->alone_count; ++k) {
+        if (strcmp(p->r->kind, d->alone[k]) != 0) continue;
+        if (p->end < outer->start) outer->start = p->end;
+        outer->end = p->start;
+      }
+    }
   }
-  return 0;
 }
 
-/* Set the cost of a form: what speaks against it. all: the forms of the text, or NULL as long as they are not known. */
-static void set_cost(scan *s, proposal *of, const proposals *all) {
+/* Set the cost of a form: what speaks against it. */
+static void set_cost(scan *s, proposal *of) {
   const rule *r = of->r;
   size_t start = of->start, end = of->end;
   match ignored;
@@ -165,7 +173,7 @@ static void set_cost(scan *s, proposal *of, const proposals *all) {
     if (d->before.code && !match_at(s->w, &d->before, s->text, end, &ignored)) continue;
     if (!has_topic(s, i)) continue;
     if (d->next_count && !has_next_tag(s, d, end)) continue;
-    if (d->alone_count && all && has_neighbour(d, of, all)) continue;
+    if (d->alone_count && s->neighbours && (s->neighbours[i].start <= start || s->neighbours[i].end >= end)) continue;
     of->has_neighbours |= d->alone_count > 0;
     of->cost += d->cost;
   }
@@ -188,7 +196,7 @@ static int propose_forms(scan *s, size_t place, char kind, proposals *to) {
     if (inside != (r->where == INSIDE) || (joined && r->where == AT_WORD) || !may_fit(s, r)) continue;
     if (!match_form(s, r, place, &result)) continue;
     proposal form = {.start = place, .end = result.end, .r = r};
-    set_cost(s, &form, NULL);
+    set_cost(s, &form);
     PUSH(s->w, *to, form);
     if (!form.cost) return 1;
   }
@@ -289,8 +297,11 @@ static void run(scan *s) {
     for (size_t i = first[place]; i < all.count; ++i) reached[all.all[i].end] = 1;
   }
   first[size] = all.count;
-  for (size_t i = 0; i < all.count; ++i)
-    if (all.all[i].has_neighbours) set_cost(s, &all.all[i], &all);
+  for (size_t i = 0; i < all.count; ++i) {
+    if (!all.all[i].has_neighbours) continue;
+    if (!s->neighbours) find_neighbours(s, &all);
+    set_cost(s, &all.all[i]);
+  }
   for (size_t place = size; place--;) {
     for (size_t i = first[place]; i < first[place + 1]; ++i) {
       int cost = all.all[i].cost + least[all.all[i].end];

@@ -238,3 +238,21 @@ def test_notices_shorten_long_words(file: FrontEndFile) -> None:
     reading = FrontEnd(file).read(SourceText.of(f"{text} {'漢' * 20_000}"), "a")
     assert reading.notices
     assert max(map(len, reading.notices)) < 1200
+
+
+@pytest.mark.parametrize(
+    ("written", "phonemes"),
+    [
+        ("kn-knit", "nə nˈɪt"),
+        ("B-b-but", "bə bə bˌʌt"),
+        ("e-every", "ɛ ˈɛvəɹi"),
+        ("Sh-she's", "ʃə ʃˌiz"),
+        ("I-I", "ˌI—ˌI"),
+        ("C-Class", "sˈiklˌæs"),
+        ("t-test", "tˈitˌɛst"),
+        ("co-conspirator", "kˌOkənspˈɪɹəTəɹ"),
+    ],
+)
+def test_stuttered_beginnings_are_sounds(file: FrontEndFile, written: str, phonemes: str) -> None:
+    tokens = english(file, False).convert(SourceText.of(f"Oh, {written} it."))
+    assert "".join(token.phonemes + token.space for token in tokens).split(", ")[1] == f"{phonemes} ɪt."
