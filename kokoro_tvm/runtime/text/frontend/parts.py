@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kokoro_tvm.runtime.text.frontend.alphabet import PRIMARY, restress, sound_weight
+from kokoro_tvm.runtime.text.frontend.alphabet import CONSONANTS, PRIMARY, VOWELS, restress, sound_weight
 from kokoro_tvm.runtime.text.frontend.subtokens import split_word
 
 PAUSE_MARKS = frozenset(";:,.!?—…")
@@ -18,6 +18,8 @@ SILENT_JOINERS = frozenset("',-._‘’/")
 FALLBACK_ORIGINS = ("names", "espeak", "letters", "spelled", "")
 """Origins of phonemes that misaki's lexicon lacks; "" for none at all."""
 
+_LONGEST_ONSET = 3
+_LETTERED = frozenset(("t-test", "t-tests", "t-table", "e-edition", "e-editions", "s-shaped", "b-boy", "b-boys"))
 _MARKS = PAUSE_MARKS | frozenset('"“”')
 # Tags of marks (https://github.com/explosion/spaCy/blob/master/spacy/glossary.py), and the symbols of some.
 _MARK_TAGS = frozenset([".", ",", "-LRB-", "-RRB-", "``", '""', "''", ":", "$", "#", "NFP"])
@@ -35,6 +37,7 @@ class WordPart:
         apart: Whether a space is spoken before it inside a word.
         is_shouted: Whether it is in capitals because its neighbours are.
         reading: Phonemes that the homograph model chose.
+        is_stuttered: Whether it is the repeated beginning of the word behind its hyphen: kn-know.
     """
 
     text: str
@@ -48,6 +51,7 @@ class WordPart:
     apart: bool = False
     is_shouted: bool = False
     reading: str | None = None
+    is_stuttered: bool = False
 
     @property
     def is_open(self) -> bool:
@@ -57,6 +61,44 @@ class WordPart:
     def set_phonemes(self, phonemes: str, origin: str) -> None:
         """Set the phonemes and their origin."""
         self.phonemes, self.origin = phonemes, origin
+
+
+def mark_stutters(parts: Sequence[WordPart]) -> None:
+    """Mark beginnings of words that are repeated with hyphens ("kn-know"), and silence the hyphens.
+
+    A beginning has letters of one syllable's onset, or one letter. Two capitals are a name: C-Class.
+    """
+    for start, first in enumerate(parts):
+        before = parts[start - 1] if start else None
+        if before is not None and not before.space and (before.text[-1].isalnum() or before.text[-1] in "-'’"):
+            continue
+        letters, end = first.text.lower(), start
+        while (
+            letters.isalpha()
+            and len(letters) <= _LONGEST_ONSET
+            and end + 2 < len(parts)
+            and parts[end].text.lower() == letters
+            and parts[end + 1].text == "-"
+            and all(part.is_open and not part.space for part in parts[end : end + 2])
+        ):
+            end += 2
+        word = parts[end]
+        is_name = first.text.isupper() and word.text[0].isupper() and end == start + 2
+        is_onset = len(letters) == 1 or not set(letters) & set("aeiou")
+        is_longer = len(word.text) > len(letters) and word.text.lower().startswith(letters)
+        if end > start and is_onset and is_longer and word.is_open and not is_name:
+            if f"{letters}-{word.text.lower()}" in _LETTERED:
+                continue
+            for part, hyphen in zip(parts[start:end:2], parts[start + 1 : end : 2], strict=True):
+                part.is_stuttered, part.space = True, " "
+                hyphen.set_phonemes("", "mark")
+
+
+def find_onset(phonemes: str) -> str:
+    """Return the first sounds of a word as a stutterer repeats them: its consonants with a vowel, or its vowel."""
+    sounds = [symbol for symbol in phonemes if symbol in CONSONANTS or symbol in VOWELS]
+    vowel = next((index for index, symbol in enumerate(sounds) if symbol in VOWELS), len(sounds))
+    return "".join(sounds[:vowel]) + "ə" if vowel else "".join(sounds[:1])
 
 
 def group_into_words(tokens: Sequence[WordPart]) -> list[list[WordPart]]:
@@ -90,6 +132,7 @@ def _cut(token: WordPart) -> list[WordPart]:
     ]
     for part in parts:
         part.stress, part.is_shouted = token.stress, token.is_shouted
+        part.is_stuttered = token.is_stuttered
     if len(parts) == 1:
         parts[0].reading = token.reading
     parts[-1].space = token.space
