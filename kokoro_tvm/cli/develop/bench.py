@@ -118,13 +118,15 @@ def _read_truth(models: PeerModels, bundle: Bundle) -> Truth | None:
     """Return what the systems' speech is compared with; None, with a note, if there is nothing."""
     import numpy as np
 
-    from kokoro_tvm.common.errors import KokoroTvmError
+    from kokoro_tvm.common.errors import InputError, KokoroTvmError
     from kokoro_tvm.tools.bench.fidelity import Truth
     from kokoro_tvm.tools.bench.measure import build_utterances
     from kokoro_tvm.tools.bench.texts import FIDELITY_TEXT
 
     (utterance,) = build_utterances(FIDELITY_TEXT, bundle)
     try:
+        if bundle.synthetic:
+            raise InputError(f"the weights of {bundle.root} are synthetic")
         return Truth(utterance, np.load(models.truth(utterance)))
     except KokoroTvmError as error:
         note(f"note: fidelity is not measured: {error}")
