@@ -15,10 +15,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from kokoro_tvm.builder.engine.code import all_code
+from kokoro_tvm.builder.engine.code import hash_all_code
 from kokoro_tvm.builder.engine.digest import digest
 from kokoro_tvm.builder.engine.durable import write
-from kokoro_tvm.builder.engine.memory import learned
+from kokoro_tvm.builder.engine.memory import process_memory
 from kokoro_tvm.builder.engine.processes import run_forked
 from kokoro_tvm.builder.engine.resources import usable_memory_gb
 from kokoro_tvm.builder.engine.trace import count
@@ -99,7 +99,7 @@ class ReferenceStore:
         """Folder of the files that were computed with the current checkpoint, code and packages."""
         derivation = {
             "checkpoint": {
-                file: learned().sha256(self._checkpoint / file)
+                file: process_memory().sha256(self._checkpoint / file)
                 for file in ("weights.safetensors", "voices.safetensors", "config.json")
             },
             "code": self._code,
@@ -110,7 +110,7 @@ class ReferenceStore:
     @cached_property
     def _code(self) -> dict[str, str]:
         """Digests of the code that computes references."""
-        return all_code(f"kokoro_tvm.validation.reference.compute:{name}" for name in _COMPUTED)
+        return hash_all_code(f"kokoro_tvm.validation.reference.compute:{name}" for name in _COMPUTED)
 
     def references(self, utterances: Sequence[UtteranceSpec]) -> list[Reference]:
         """Return the reference of every utterance: both regimes, end to end and fed.

@@ -108,7 +108,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):  # write characters that its encoding lacks as \u0259
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        build_app(_called(words))(words, prog_name="kokoro-tvm", complete_var=_COMPLETE)
+        build_app(_find_command(words))(words, prog_name="kokoro-tvm", complete_var=_COMPLETE)
     except SystemExit as ending:  # click also raises it if the reader of standard output is gone
         if isinstance(ending.__context__, BrokenPipeError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # discard the buffer at exit
@@ -133,7 +133,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _output.detail(f"kokoro-tvm took {time.perf_counter() - began:.2f} s")
 
 
-def _called(words: Sequence[str]) -> Iterable[str]:
+def _find_command(words: Sequence[str]) -> Iterable[str]:
     """Return the one command that a command line calls, or every installed command if it calls none."""
     first = next((word for word in words if not word.startswith("-")), "")
     return (first,) if first in COMMANDS else COMMANDS if _HAS_SOURCE else _SPEAK

@@ -94,7 +94,7 @@ def without_blas_threads() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
-def chosen_voice(voice: str | None, voices: Path | None) -> tuple[str | None, Path | None]:
+def resolve_voice_option(voice: str | None, voices: Path | None) -> tuple[str | None, Path | None]:
     """Return the name of a voice and the path of the user's voices; `--voice` may be a file of one, too.
 
     Raises:
@@ -110,7 +110,7 @@ def chosen_voice(voice: str | None, voices: Path | None) -> tuple[str | None, Pa
 
 
 @contextmanager
-def noted() -> Iterator[None]:
+def print_notices() -> Iterator[None]:
     """Print every SpeechWarning once, as one line on standard error."""
     from kokoro_tvm.runtime.notices import SpeechWarning
 

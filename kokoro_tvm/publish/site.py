@@ -16,7 +16,7 @@ from kokoro_tvm.common.digests import file_sha256
 from kokoro_tvm.common.errors import BundleError, InputError
 from kokoro_tvm.common.platforms import WEB as WEB_ASSEMBLY
 from kokoro_tvm.common.platforms import parse_triple
-from kokoro_tvm.publish.distribution import verified_bundle
+from kokoro_tvm.publish.distribution import open_verified_bundle
 from kokoro_tvm.publish.mp3 import MODULE
 from kokoro_tvm.publish.pieces import FOLDER, INDEX, write_pieces
 from kokoro_tvm.runtime.bundle.manifest import Bundle
@@ -115,7 +115,7 @@ def _open_bundle(path: Path) -> Bundle:
     Raises:
         BundleError: It is damaged, not for WebAssembly, or without front end.
     """
-    bundle = verified_bundle(path)
+    bundle = open_verified_bundle(path)
     if parse_triple(str(bundle.target.get("mtriple", ""))) != WEB_ASSEMBLY:
         raise BundleError(
             f"{path} is no bundle for WebAssembly, and a page runs nothing else. Build one: `doit wasm`."

@@ -225,7 +225,7 @@ class SpeechJob(AbstractAsyncContextManager["SpeechJob"], AsyncIterator[Chunk]):
                 self._has_ended = True
                 self._stream = None
                 del self._open_stream  # which refers to the text, and the text to the job
-                self._scheduler.finish(self)
+                self._scheduler.remove(self)
                 self._notify()
 
     def _work(self) -> None:

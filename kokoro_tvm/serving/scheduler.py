@@ -140,7 +140,7 @@ class Scheduler:
                 self.release(job)
                 self.acquire(job)
 
-    def finish(self, job: SpeechJob) -> None:
+    def remove(self, job: SpeechJob) -> None:
         """Remove a job whose thread ends."""
         with self.lock:
             self.release(job)

@@ -143,6 +143,6 @@ class GpuTools(Tools):
         """Return the host's runtime."""
         return self.host.runner_libraries()
 
-    def lacking(self, precision: str) -> tuple[str, ...]:
+    def list_lacking_features(self, precision: str) -> tuple[str, ...]:
         """Return the features that the host lacks."""
-        return self.host.lacking("float32") if self.spec.run else ()
+        return self.host.list_lacking_features("float32") if self.spec.run else ()

@@ -109,6 +109,6 @@ class Tools(ABC):
         """
         return self.runtime_libraries()
 
-    def lacking(self, precision: str) -> tuple[str, ...]:
+    def list_lacking_features(self, precision: str) -> tuple[str, ...]:
         """Return features that the code needs and this machine lacks, without asking the compiler."""
         return ()

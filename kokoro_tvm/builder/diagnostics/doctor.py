@@ -24,7 +24,7 @@ from rich.filesize import decimal
 from kokoro_tvm.builder.diagnostics.hardware import MachineInfo, describe_machine
 from kokoro_tvm.builder.diagnostics.sources import check_sources
 from kokoro_tvm.builder.engine.cache import Cache
-from kokoro_tvm.builder.engine.versions import PYTHON, installed
+from kokoro_tvm.builder.engine.versions import PYTHON, find_version
 from kokoro_tvm.builder.needs import Need, needs_of
 from kokoro_tvm.common.cpu_features import features_of_cpu
 from kokoro_tvm.common.errors import InputError, KokoroTvmError, RecipeError
@@ -159,7 +159,7 @@ def check_packages(pins: Sequence[tuple[str, str]]) -> Iterator[Finding]:
     """Compare the installed packages with the pins: one finding for every build, one for each extra."""
     for extra in dict.fromkeys(extra for _, extra in pins):
         own = [Requirement(requirement) for requirement, of in pins if of == extra]
-        versions = {requirement.name: installed(requirement.name) for requirement in own}
+        versions = {requirement.name: find_version(requirement.name) for requirement in own}
         problems = [
             f"{pin.name} is {versions[pin.name]}, not {str(pin.specifier).removeprefix('==')}"
             for pin in own

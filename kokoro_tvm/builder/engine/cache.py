@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 from uuid import uuid4
 
-from kokoro_tvm.builder.engine.record import USED, Output, StageRecord, list_with, listed_keys
+from kokoro_tvm.builder.engine.record import USED, Output, StageRecord, add_key, parse_keys
 from kokoro_tvm.common.digests import file_sha256
 from kokoro_tvm.common.errors import BuildError, InputError
 from kokoro_tvm.common.remote import (
@@ -145,7 +145,7 @@ class Cache:
             return None
         return record
 
-    def requested(self, request: str, files: Sequence[str]) -> Iterator[StageRecord]:
+    def find_requested(self, request: str, files: Sequence[str]) -> Iterator[StageRecord]:
         """Yield the records of a request with these output files, the latest first."""
         for key in reversed(self._list_keys(request)):
             if (record := self.record(key, files)) is not None:
@@ -154,7 +154,7 @@ class Cache:
     def _list_keys(self, request: str) -> list[str]:
         """Return the keys of a request's records; none if there is no list or it cannot be read."""
         stored = self._try(lambda system, root: _read_content(system, _request_path(root, request)), "read")
-        return listed_keys(stored or b"")
+        return parse_keys(stored or b"")
 
     def try_out(self) -> None:
         """Read from it and, if the mode allows, write a small file. Warns if that fails."""
@@ -225,7 +225,7 @@ class Cache:
             if record.derivation.keys() >= {*USED}:
                 # If two builds do this at once, one key is lost, and built again when it is needed.
                 path = _request_path(root, record.request)
-                keys = list_with(_read_content(system, path) or b"", record.key)
+                keys = add_key(_read_content(system, path) or b"", record.key)
                 with whole_file(system, path) as partial:
                     system.pipe_file(partial, keys)
             return True

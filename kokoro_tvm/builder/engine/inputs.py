@@ -47,7 +47,7 @@ class Inputs(Mapping[str, Path]):
 
 
 @contextmanager
-def only(root: Path, inputs: Inputs, *folders: Path) -> Iterator[None]:
+def allow_only(root: Path, inputs: Inputs, *folders: Path) -> Iterator[None]:
     """Allow this process to open files below `root` only if they are inputs or lie in `folders`.
 
     A forbidden open raises BuildError at once, and again at the end, in case it was caught. Files that

@@ -134,12 +134,12 @@ def stamps(path: Path) -> tuple[int, ...]:
     return (stat.st_ino, *_identity(stat))
 
 
-def learned() -> Memory:
+def process_memory() -> Memory:
     """Return this process's cache of facts about code and tools."""
     return _learned
 
 
-def keep_learned(memory: Memory) -> None:
+def use_memory(memory: Memory) -> None:
     """Replace the cache that `learned` returns, and save it at exit."""
     global _learned
     _learned = memory

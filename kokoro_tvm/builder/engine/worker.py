@@ -19,7 +19,7 @@ from typing import Any
 
 import kokoro_tvm.common.errors
 from kokoro_tvm.builder.engine.code import source_stamps
-from kokoro_tvm.builder.engine.durable import storing
+from kokoro_tvm.builder.engine.durable import translate_write_errors
 from kokoro_tvm.builder.engine.forkserver import Job
 from kokoro_tvm.builder.engine.processes import describe_exit
 from kokoro_tvm.common.errors import BuildError
@@ -67,7 +67,7 @@ def run_worker(
             "Linux or macOS, or in WSL."
         )
     log, began = log.absolute(), time.monotonic()
-    with storing(log):
+    with translate_write_errors(log):
         log.parent.mkdir(parents=True, exist_ok=True)
         log.write_bytes(b"")
     outcome: dict[str, Any] = {}

@@ -17,8 +17,8 @@ from kokoro_tvm.builder.engine.parts import PARTS, Parts, parts_store
 from kokoro_tvm.builder.engine.resources import Needs
 from kokoro_tvm.builder.engine.stage import Stage
 from kokoro_tvm.builder.engine.store import Store
-from kokoro_tvm.builder.engine.trace import unrecorded
-from kokoro_tvm.builder.engine.used import all_of
+from kokoro_tvm.builder.engine.trace import pause_recording
+from kokoro_tvm.builder.engine.used import hash_code
 from kokoro_tvm.builder.engine.versions import tvm_versions
 from kokoro_tvm.builder.stages.base import COMPILER, Place, log, read_json, threads
 from kokoro_tvm.builder.stages.lower import lower_program, lowering_parameters, lowering_settings
@@ -97,7 +97,7 @@ def run(
     if any(generator[part] != digest for part, digest in _generator().items()):
         raise BuildError("the code generator was edited while the build started, run doit again")
     # Lowering again takes a tenth of the time that TVM takes to parse the module's script.
-    with unrecorded():
+    with pause_recording():
         module = lower_program(inputs, **lowering).module
     if module.script(show_meta=True) != inputs["module"].read_text(encoding="utf-8"):
         raise BuildError(
@@ -119,4 +119,4 @@ def processes(resources: Resources, cores: int) -> int:
 
 def _generator() -> dict[str, Any]:
     """Return the digests of the code that compiles a kernel to an object."""
-    return all_of(["kokoro_tvm.compiler.codegen:write_object"])
+    return hash_code(["kokoro_tvm.compiler.codegen:write_object"])

@@ -6,7 +6,7 @@ from kokoro_tvm.builder.engine.cache import Cache
 from kokoro_tvm.cli._output import note
 
 
-def shared_cache() -> Cache | None:
+def open_shared_cache() -> Cache | None:
     """Return the shared cache that the environment names, if any.
 
     Raises:

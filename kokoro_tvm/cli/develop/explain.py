@@ -25,10 +25,10 @@ def explain(
     from kokoro_tvm.builder.diagnostics.explain import explain as explain_stages
     from kokoro_tvm.builder.project import Project
     from kokoro_tvm.cli._output import print_json
-    from kokoro_tvm.cli.develop._cache import shared_cache
+    from kokoro_tvm.cli.develop._cache import open_shared_cache
 
     with spinner("reading the store"):
-        selection = Project.open(root, cache=shared_cache()).find(what)
+        selection = Project.open(root, cache=open_shared_cache()).find(what)
         explanation = explain_stages(what, selection.stages, selection.graph.stages())
     if json:
         print_json(explanation.to_json())

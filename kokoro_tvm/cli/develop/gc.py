@@ -42,13 +42,13 @@ def gc(
 
     from kokoro_tvm.builder.project import Project
     from kokoro_tvm.cli._output import print_json
-    from kokoro_tvm.cli.develop._cache import shared_cache
+    from kokoro_tvm.cli.develop._cache import open_shared_cache
     from kokoro_tvm.common.errors import InputError
 
     project = Project.open(root)
     tries = project.tries()
-    keys = project.worth_keeping(keep)
-    shared = shared_cache() if cache else None
+    keys = project.list_kept_keys(keep)
+    shared = open_shared_cache() if cache else None
     if cache and shared is None:
         raise InputError("--cache: there is no shared cache; KOKORO_TVM_CACHE names one")
     pruned = shared.prune(keys, dry_run) if shared is not None else None

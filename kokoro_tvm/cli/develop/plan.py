@@ -31,9 +31,9 @@ def plan(
     from kokoro_tvm.builder.engine.resources import usable_processes
     from kokoro_tvm.builder.project import Project
     from kokoro_tvm.cli._output import console, print_json
-    from kokoro_tvm.cli.develop._cache import shared_cache
+    from kokoro_tvm.cli.develop._cache import open_shared_cache
 
-    project = Project.open(root, cache=shared_cache())
+    project = Project.open(root, cache=open_shared_cache())
     with spinner("reading the store"):
         graphs = [project.graph(name) for name in recipes or ["cpu"]]
         steps = plan_build(stage for graph in graphs for stage in graph.stages())

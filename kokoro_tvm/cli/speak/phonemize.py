@@ -21,7 +21,7 @@ from kokoro_tvm.cli._speech import (
     PlainOption,
     SsmlOption,
     VoiceOption,
-    noted,
+    print_notices,
     without_blas_threads,
 )
 from kokoro_tvm.common.errors import InputError
@@ -95,7 +95,7 @@ def phonemize(
 
     markup = MarkupVocabulary(manifest.vocabulary, language_of)
     recent = _RecentText(_read_portions(text, file))
-    with OpenFiles([manifest.front_end] if manifest.front_end else []) as files, noted():
+    with OpenFiles([manifest.front_end] if manifest.front_end else []) as files, print_notices():
         verify_files(files)
         front_end = FrontEnd.open(manifest, files[manifest.front_end] if manifest.front_end else None, words)
         if why:

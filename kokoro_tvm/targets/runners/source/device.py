@@ -15,7 +15,7 @@ SIZES: dict[int, int] = {}
 """Size in bytes of blocks that TVM did not allocate, by address."""
 
 
-def stand_in(kind: str) -> None:
+def use_host_memory(kind: str) -> None:
     """Let TVM take this machine's memory for a GPU's until the process ends."""
     import tvm_ffi
 
@@ -34,7 +34,7 @@ class SourceDevice(Gpu):
     runs_machine_code = False
 
     def _open(self) -> None:
-        stand_in(self.kind)
+        use_host_memory(self.kind)
 
     def load(self, kernels: bytes) -> Any:
         """Compile a library's kernels as C++."""
