@@ -108,7 +108,7 @@ def _collect_outcome(future: Any) -> _Outcome:
 
 
 def _build(name: str, recipes: str, before: Sequence[_Outcome]) -> _Outcome:
-    """Build a stage on a worker. Returns errors, because Dask cancels what waits for a failed task."""
+    """Build a stage on a worker; return errors, because Dask cancels what waits for a failed task."""
     worker, began = f"{platform.node()}:{Path.cwd()}", time.monotonic()
     if not all(outcome.is_good for outcome in before):
         return _Outcome("blocked", worker, 0.0)

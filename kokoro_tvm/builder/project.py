@@ -47,7 +47,10 @@ class Project:
 
     @classmethod
     def open(cls, root: Path, paranoid: bool = False, cache: Cache | None = None) -> Project:
-        """Open a project to look at, with the cached facts about code and tools of earlier builds."""
+        """Open a project to look at, with the facts about code and tools that earlier builds cached.
+
+        Facts that are learned meanwhile are saved at exit.
+        """
         project = cls(root, paranoid, cache, snapshot=True)
         path = project.store.root / "learned.json"
         if path.is_file():  # otherwise there was no build, and reading leaves no file behind
@@ -68,7 +71,7 @@ class Project:
 
         Raises:
             RecipeError: The recipe cannot be read.
-            BuildError: A package is missing that builds need.
+            BuildError: A package is missing that builds need (see `ensure_build_packages`).
         """
         ensure_build_packages()  # keys contain versions of packages
         recipes = self.root / "recipes"
@@ -119,7 +122,8 @@ class Project:
     def list_kept_keys(self, newest: int) -> set[str]:
         """Return the keys of the records that garbage collection keeps, and of their parts.
 
-        newest: how many records of each stage to keep; the current ones of existing recipes stay anyway.
+        newest: how many records of each stage to keep; the current ones of existing recipes stay anyway, and
+        tries have none.
         """
         recipes = self.root / "recipes"
         alive = {*list_recipes(recipes), *list_models([recipes])}

@@ -58,7 +58,8 @@ def recipe_tasks(
 ) -> Iterator[dict[str, Any]]:
     """Yield the tasks of all target recipes in `root`/recipes.
 
-    A recipe that cannot be read becomes a task that fails with the error, in every set.
+    A recipe that cannot be read becomes a task that fails with the error, in every set. The reporter gets its
+    `plan`, and this process the cached facts about code and tools, which are saved at exit.
 
     Args:
         root: Folder of recipes/ and artifacts/.
@@ -217,7 +218,10 @@ def _report_task(graphs: list[RecipeGraph], reporter: LineReporter) -> dict[str,
 
 
 def _build_docs(root: Path, reporter: LineReporter) -> None:
-    """Build the site with Sphinx. Raises BuildError with its warnings."""
+    """Build the site in artifacts/docs with Sphinx, and name it after the build.
+
+    Raises BuildError with Sphinx's warnings, or if a package is missing.
+    """
     if lacking := list_missing_packages("docs"):
         raise BuildError(f"{DOCS}: {', '.join(lacking)} not installed: `{advice(lacking)}`")
     site = root / "artifacts" / DOCS
@@ -229,7 +233,10 @@ def _build_docs(root: Path, reporter: LineReporter) -> None:
 
 
 def _set_tasks(recipes: list[Recipe], broken: list[str], reporter: LineReporter) -> Iterator[dict[str, Any]]:
-    """Yield a task for every set. Recipes that this machine cannot run are replaced by tasks that say so."""
+    """Yield a task for every set, and one in place of each recipe whose CPU features this machine lacks.
+
+    That one only adds a note. A set also runs the tasks of `broken`, which fail.
+    """
     lacking = {
         recipe.name: tools_for(recipe.target).list_lacking_features(recipe.precision) for recipe in recipes
     }

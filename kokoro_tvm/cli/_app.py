@@ -95,7 +95,7 @@ def build_app(commands: Iterable[str] = COMMANDS) -> typer.Typer:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line and exit with 0, or print an error in red and exit with its status.
+    """Run the command line and exit, with 0 or with the status of an error, which is printed in red.
 
     `--debug`, `--quiet` and `--verbose` may be anywhere before `--`.
     """
@@ -140,6 +140,7 @@ def _find_command(words: Sequence[str]) -> Iterable[str]:
 
 
 def _describe_missing(error: ModuleNotFoundError) -> str:
+    """Return the message about a package that is not installed, with the command that installs it."""
     from kokoro_tvm.common.packages import advice
 
     name = (error.name or "").partition(".")[0]
@@ -152,6 +153,7 @@ def _describe_missing(error: ModuleNotFoundError) -> str:
 
 
 def _print_error(message: str, error: Exception, debug: bool) -> None:
+    """Print a message in red on standard error, after the traceback if `debug` is set."""
     if debug:
         traceback.print_exception(error)
     color = False if os.environ.get("NO_COLOR") else None
@@ -159,6 +161,7 @@ def _print_error(message: str, error: Exception, debug: bool) -> None:
 
 
 def _show_version(is_set: bool) -> None:
+    """Print the version and end the command if the option is set."""
     if is_set:
         typer.echo(f"kokoro-tvm {kokoro_tvm.__version__}")
         raise typer.Exit

@@ -95,7 +95,7 @@ def without_blas_threads() -> None:
 
 
 def resolve_voice_option(voice: str | None, voices: Path | None) -> tuple[str | None, Path | None]:
-    """Return the name of a voice and the path of the user's voices; `--voice` may be a file of one, too.
+    """Return the name for `--voice` and the path for `--voices`; a file as `--voice` gives both.
 
     Raises:
         InputError: `--voice` is a file, and `--voices` is set as well.

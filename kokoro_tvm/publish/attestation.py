@@ -1,9 +1,9 @@
 """Statements about a published bundle: provenance, a bill of materials, and signatures of both.
 
 Whole utterances are judged after the bundle is built, so the provenance in the bundle does not have their
-gates. They are added here, from the reports in the store beside the bundle. The bill of materials (CycloneDX
-1.6, https://cyclonedx.org/docs/1.6/json/) lists the same dependencies as the provenance, for tools that look
-for vulnerable packages. Neither has a time, so that the same bundle gives the same bytes.
+gates. `build_provenance` adds them, from the reports in the store beside the bundle. The bill of materials
+(CycloneDX 1.6, https://cyclonedx.org/docs/1.6/json/) lists the same dependencies as the provenance, for tools
+that look for vulnerable packages. Neither has a time, so that the same bundle gives the same bytes.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _PACKAGE = "pkg:"
 
 
 def build_provenance(bundle: Bundle) -> bytes:
-    """Return a bundle's provenance.json with the reports about whole utterances as byproducts.
+    """Return provenance.json as it is published: a bundle's, with its reports about utterances as byproducts.
 
     If utterances were not judged, the byproduct has NOT_RUN instead of a digest. The provenance of a pulled
     bundle has the byproducts already, and is returned unchanged.

@@ -50,7 +50,7 @@ def write_site(
 
     Args:
         path: A bundle for WebAssembly.
-        out: Folder of the site. A site in it is replaced.
+        out: Folder of the site. A site in it is deleted.
         gpu: A bundle for WebGPU.
         relaxed: A bundle with relaxed SIMD, which browsers use instead of the first if they can.
         encoder: Folder from `fetch_encoder`; None: the page does not save MP3.
@@ -157,5 +157,6 @@ def _write_worker(site: Path) -> None:
 
 
 def _copy_file(file: Path, target: Path) -> None:
+    """Copy a file, and create the folder of `target`."""
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(file, target)

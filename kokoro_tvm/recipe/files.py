@@ -112,7 +112,7 @@ class ModelFile(ExtendableSpec):
 
 
 def _describe_axes(schema: dict[str, Any]) -> None:
-    """Describe the keys of a matrix in a JSON Schema: paths of fields."""
+    """Write the schema of a matrix into a JSON Schema: `name`, `exclude`, and choices by field path."""
     scalar = {"type": ["string", "number", "boolean", "null"]}
     labelled = {"type": "object", "minProperties": 1}
     rules = {"type": "array", "items": {"type": "object", "additionalProperties": scalar, "minProperties": 1}}

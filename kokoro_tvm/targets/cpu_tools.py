@@ -53,7 +53,7 @@ class CpuTools(Tools):
         return _LINKERS.get(self.spec.platform.system, GNU)
 
     def runner(self) -> Runner | None:
-        """Return this process if it can run the code, else an emulator of the CPU or the system.
+        """Return what runs the code: this process, with AMX emulated if the CPU lacks it, or an emulator.
 
         None: the recipe forbids to run the code, or nothing here runs it.
         """

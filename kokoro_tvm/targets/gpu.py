@@ -130,7 +130,7 @@ class GpuTools(Tools):
         return self.host.toolchain()
 
     def runner(self) -> Runner | None:
-        """Return the runner of kernels and host code, in this process or emulated."""
+        """Return the runner of kernels and host code; None if it is forbidden or nothing here runs them."""
         return self.executor(self.host.runner()) if self.spec.run else None
 
     def executor(self, host: Runner | None) -> Runner | None:

@@ -178,7 +178,7 @@ def check_packages(pins: Sequence[tuple[str, str]]) -> Iterator[Finding]:
 
 
 def check_compiler() -> Finding:
-    """Import TVM in a process of its own, because that may crash."""
+    """Import TVM in a process of its own, because that may crash or hang, and report its version."""
     command = [sys.executable, "-c", _IMPORT_TVM]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=_IMPORT_TIMEOUT_S, check=True)
@@ -300,7 +300,7 @@ def check_memory(free: int | None) -> Finding:
 
 
 def check_disk(artifacts: Path) -> Iterator[Finding]:
-    """Check that the folder of artifacts, or the one that it would be in, can be written and has space."""
+    """Check the space of the folder of artifacts, or its nearest parent, and write a temporary file there."""
     folder = next(path for path in (artifacts.absolute(), *artifacts.absolute().parents) if path.is_dir())
     try:
         with tempfile.TemporaryDirectory(dir=folder, prefix=".doctor-") as temporary:

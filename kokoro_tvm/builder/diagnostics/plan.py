@@ -67,6 +67,7 @@ def plan_build(stages: Iterable[Stage]) -> list[PlanStep]:
 
 
 def _plan_stage(stage: Stage, changing: set[str], expected: dict[str, StageRecord]) -> PlanStep:
+    """Predict one stage; add its name to `changing`, or the record that it will have to `expected`."""
     state = stage.state()
     because = tuple(before.name for before in stage.after if before.name in changing)
     action: Action

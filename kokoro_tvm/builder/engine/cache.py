@@ -131,7 +131,10 @@ class Cache:
         return self._secret is not None
 
     def record(self, key: str, files: Sequence[str]) -> StageRecord | None:
-        """Return the record with this key and these output files; None if there is none."""
+        """Return the record with this key and these output files.
+
+        None if there is none or, with a warning, if it is refused or the cache fails.
+        """
         stored = self._try(lambda system, root: _read_content(system, _record_path(root, key)), "read")
         if stored is None:
             return None
@@ -173,7 +176,7 @@ class Cache:
         self._try(write, "written")
 
     def has(self, record: StageRecord) -> bool:
-        """Return whether the cache has every output of a record, by size."""
+        """Return whether the cache has every output, by size; False, with a warning, if the cache fails."""
 
         def look(system: AbstractFileSystem, root: str) -> bool:
             """Return whether all outputs are there."""
@@ -182,7 +185,10 @@ class Cache:
         return bool(self._try(look, "read"))
 
     def get(self, output: Output, path: Path) -> bool:
-        """Write an output to `path`; return False if it is missing or damaged."""
+        """Write an output to `path`.
+
+        Returns False, with a warning and without a file, if it is missing or damaged or the cache fails.
+        """
 
         def read(system: AbstractFileSystem, root: str) -> bool:
             """Write the output to `path`; remove a file that is cut short by a miss."""
@@ -210,7 +216,10 @@ class Cache:
         return True
 
     def offer(self, record: StageRecord, source: Callable[[Output], Path]) -> None:
-        """Write a record, after its outputs, if the mode allows. source: returns the path of an output."""
+        """Write a record, after its outputs, if the mode allows; a failure is only a warning.
+
+        source: returns the path of an output.
+        """
         if self.mode != "read-write":
             return
 

@@ -90,7 +90,7 @@ class _Remover:
         self._links: Counter[tuple[int, int]] = Counter()  # links removed, by device and inode
 
     def remove(self, path: Path) -> None:
-        """Remove or count a file. Bytes count as freed with the last link to them. Raises BuildError."""
+        """Remove a file, or only count it. Raises BuildError."""
         with translate_write_errors(path):
             stat = path.stat()
             identity = stat.st_dev, stat.st_ino
@@ -101,7 +101,7 @@ class _Remover:
                 path.unlink()
 
     def remove_folder(self, folder: Path) -> None:
-        """Remove or count a folder and its files. Raises BuildError."""
+        """Remove a folder and its files, or only count these. Raises BuildError."""
         for path in sorted(folder.rglob("*")):
             if path.is_file() and not path.is_symlink():
                 self.remove(path)

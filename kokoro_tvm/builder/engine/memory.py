@@ -135,12 +135,12 @@ def stamps(path: Path) -> tuple[int, ...]:
 
 
 def process_memory() -> Memory:
-    """Return this process's cache of facts about code and tools."""
+    """Return this process's cache of facts about code and tools, which `use_memory` sets."""
     return _learned
 
 
 def use_memory(memory: Memory) -> None:
-    """Replace the cache that `learned` returns, and save it at exit."""
+    """Let `process_memory` return this cache, and save it at exit."""
     global _learned
     _learned = memory
     atexit.register(memory.save)

@@ -36,7 +36,7 @@ def parse_keys(content: bytes) -> list[str]:
 
 
 def add_key(content: bytes, key: str) -> bytes:
-    """Return a list of keys with `key` as the last one."""
+    """Return a list of keys with `key` as the last one; the oldest beyond 32 are dropped."""
     keys = [*(listed for listed in parse_keys(content) if listed != key), key]
     return "".join(f"{listed}\n" for listed in keys[-_MAX_LISTED_KEYS:]).encode()
 

@@ -261,7 +261,8 @@ class Stage:
             force: Build it, whatever the store and the caches have.
 
         Raises:
-            KokoroTvmError: The worker's error. Then nothing is published, and the outputs stay as they were.
+            KokoroTvmError: The worker's error. Then nothing is published, and the outputs stay as they were;
+                `failure_path` has the error, `failed_path` what the worker wrote.
         """
         for _ in range(_ATTEMPTS):
             requests = self.requests()
@@ -390,7 +391,7 @@ class Stage:
         beat: Callable[[float], None],
         force: bool,
     ) -> StageRecord:
-        """Run the worker, and publish what it wrote.
+        """Run the worker, and move what it wrote to the store; if it fails, to `failed_path`.
 
         Raises KokoroTvmError: The worker's error, missing outputs, or inputs that changed meanwhile.
         """
@@ -441,7 +442,7 @@ class Stage:
         return ", ".join([*changed, *before.changed(derivation), *files])
 
     def _keep_failed(self, out: Path) -> None:
-        """Keep what a failed run wrote, because it may show why."""
+        """Move what a failed run wrote to `failed_path`, in place of an earlier run's; ignore an OSError."""
         shutil.rmtree(self.failed_path, ignore_errors=True)
         if any(out.iterdir()):
             with suppress(OSError):

@@ -123,7 +123,10 @@ class Store:
             self._expected.clear()
 
     def read(self, output: Output, path: Path) -> bytes | None:
-        """Return the content of an output from `path`, the store or its cache; None if none has it intact."""
+        """Return the content of an output from `path`, the store or its cache; None if none has it intact.
+
+        Nothing is added to the store.
+        """
         for candidate in (path, self.object(output.sha256)):
             if self.verified.is_intact(candidate, output.size, output.sha256):
                 return candidate.read_bytes()
@@ -146,7 +149,7 @@ class Store:
         return all(self.holds(damage.output) for damage in self.verify(record, folder))
 
     def verify(self, record: StageRecord, folder: Path) -> tuple[Damage, ...]:
-        """Return the outputs of a record that are missing or damaged in `folder`."""
+        """Return the outputs of a record that are missing or damaged in `folder`; save new digests."""
         damage = [
             Damage(folder / o.file, o, missing=not (folder / o.file).exists())
             for o in record.outputs
@@ -156,7 +159,10 @@ class Store:
         return tuple(damage)
 
     def audit(self) -> Iterator[tuple[Path, str]]:
-        """Yield the path of every record and object, and what is wrong with it ("" for nothing)."""
+        """Yield the path of every record and object, and what is wrong with it ("" for nothing).
+
+        New digests are saved at the end.
+        """
         for path in sorted((self.root / "records").glob("*/*.json")):
             yield path, "" if read_record(path, path.stem) else "is no record, or was changed"
         for path in sorted((self.root / "objects").glob("*/*")):
@@ -244,7 +250,7 @@ class Store:
         return record
 
     def offer(self, record: StageRecord) -> None:
-        """Write a record of this store and its outputs to the cache, if there is one."""
+        """Write a record of this store and its outputs to the cache, if there is one; see `Cache.offer`."""
         if self.cache is not None:
             self.cache.offer(record, lambda output: self.object(output.sha256))
 
@@ -360,7 +366,7 @@ def _read_content(path: Path) -> bytes:
 
 
 def _append_key(path: Path, key: str) -> None:
-    """Make a key the last of a list."""
+    """Write a key as the last one of a list of keys. Raises BuildError."""
     if read_keys(path)[-1:] != [key]:
         durable.write(path, add_key(_read_content(path), key))
 

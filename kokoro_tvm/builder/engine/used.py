@@ -25,7 +25,7 @@ def hash_used(trace: CodeTrace) -> dict[str, Any]:
 
 
 def rehash_used(derivation: Mapping[str, Any]) -> dict[str, Any]:
-    """Return current digests of what a past run used; {} for a stage with `yields`. Raises as `used`."""
+    """Return current digests of what a past run used; {} for a stage with `yields`. Raises as `hash_used`."""
     if "yields" in derivation:
         return {}
     return {

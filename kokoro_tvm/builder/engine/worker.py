@@ -183,7 +183,7 @@ class _Server:
         return f"It {describe_exit(self._process.wait(_BEAT_S))}.{self.output()}"
 
     def output(self) -> str:
-        """Return the end of the output of the server, and of workers that have no log yet."""
+        """Return the last lines, indented, that the server and workers without a log have printed."""
         size = os.fstat(self._output.fileno()).st_size
         # pread, because the server shares the file's position.
         lines = os.pread(self._output.fileno(), size, 0).decode(errors="replace").splitlines()[-_TAIL:]

@@ -100,6 +100,7 @@ def _stages(steps: Sequence[PlanStep], verb: str, plural: str) -> str:
 
 
 def _total(steps: Sequence[PlanStep], workers: int, scope: str = "") -> str:
+    """Return the duration of steps as the end of a sentence: `, about 3 min 50 s with 2 at a time`."""
     from kokoro_tvm.builder.diagnostics.forecast import Forecast
 
     unknown = sum(step.seconds is None for step in steps)

@@ -87,7 +87,7 @@ class Served(Serving):
         """Return how a compiled program is started."""
 
     def start(self, program: Path, libraries: Sequence[Path] = ()) -> Start | None:
-        """Return how a program of the platform is started."""
+        """Return how a program of the platform is started; `libraries` are not used."""
         return self._start(program)
 
     def facts(self) -> dict[str, Any]:

@@ -2,8 +2,7 @@
 
 TVM's host code takes this machine's memory for the GPU's. Each launch copies its arguments to the GPU and
 copies back what it wrote. This shows whether kernels are right, not how fast they are. Launches are
-arranged
-as in tvmjs, on a device with the limits of every WebGPU. Source: apache/tvm, web/src/webgpu.ts.
+arranged as in tvmjs, on a device with the limits of every WebGPU. Source: apache/tvm, web/src/webgpu.ts.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Frames and fingerprints of the corpus in the stock model in float64: `expectations.json`.
 
 A fingerprint has the levels of a few mel bands over time. It is small enough for a text file. Float32 does
-not
-change it, but another voice, another loudness or a shift by a frame does. So a bundle can be compared with
-the truth without running the stock model. `kokoro-tvm validate corpus --update` writes the file.
+not change it, but another voice, another loudness or a shift by a frame does. So a bundle can be compared
+with the truth without running the stock model. `kokoro-tvm validate corpus --update` writes the file.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ def stock_model(config: Config, state: State, regime: str) -> torch.nn.Module:
 
 @contextmanager
 def use_model_dtype(model: torch.nn.Module) -> Iterator[None]:
-    """Set the dtype of a model, or of a part of it, and fast float64 convolutions within the block."""
+    """Within the block, make a model's dtype torch's default, and its float64 convolutions fast."""
     # The fork keeps the caller's random stream: the model draws an initial phase with torch.rand, which its
     # output does not depend on.
     dtype = next(model.parameters()).dtype
@@ -146,8 +146,8 @@ def run_fed(
 ) -> Outputs:
     """Run the model with every component reading its inputs from `borders`.
 
-    With `rounded` borders, these are the inputs that an artifact is validated with. Other arguments and
-    errors are those of `run_stock`.
+    With borders of `round_borders`, these are the inputs that an artifact is validated with. Other arguments
+    and errors are those of `run_stock`.
     """
     seen, _ = _run(model, tokens, ref_s, speed, draw, borders)
     return Outputs(**{k: seen[k] for k in ("d_en", "duration", "d", "t_en", "f0", "n", "audio")})

@@ -97,7 +97,7 @@ class _Utterance:
 
 
 def write_page(facts: BundleFacts, path: Path) -> Path:
-    """Write the page, completely or not at all."""
+    """Write the page, completely or not at all; return `path`."""
     environment = Environment(
         loader=PackageLoader("kokoro_tvm.validation.report"),
         autoescape=True,

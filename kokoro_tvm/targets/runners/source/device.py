@@ -16,7 +16,7 @@ SIZES: dict[int, int] = {}
 
 
 def use_host_memory(kind: str) -> None:
-    """Let TVM take this machine's memory for a GPU's until the process ends."""
+    """Register this machine's memory with TVM as that of a kind of GPU, until the process ends."""
     import tvm_ffi
 
     memory = tvm_ffi.get_global_func("device_api.cpu")
