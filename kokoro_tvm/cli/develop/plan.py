@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kokoro_tvm.cli._output import JobsOption, JsonOption, RootOption, grid, spinner
+from kokoro_tvm.cli._output import JobsOption, JsonOption, RootOption, grid, note, spinner
 
 if TYPE_CHECKING:
     from kokoro_tvm.builder.diagnostics.plan import PlanStep
@@ -28,12 +28,12 @@ def plan(
     from rich.text import Text
 
     from kokoro_tvm.builder.diagnostics.plan import plan_build
+    from kokoro_tvm.builder.engine.cache import Cache
     from kokoro_tvm.builder.engine.resources import usable_processes
     from kokoro_tvm.builder.project import Project
     from kokoro_tvm.cli._output import console, print_json
-    from kokoro_tvm.cli.develop._cache import open_shared_cache
 
-    project = Project.open(root, cache=open_shared_cache())
+    project = Project.open(root, cache=Cache.from_environment(note))
     with spinner("reading the store"):
         graphs = [project.graph(name) for name in recipes or ["cpu"]]
         steps = plan_build(stage for graph in graphs for stage in graph.stages())

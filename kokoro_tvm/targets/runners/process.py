@@ -156,7 +156,7 @@ class ProcessSession(SessionBase):
         bundle: Bundle,
         server: RunnerProcess,
         prepare: Callable[[Path], tuple[Path, str]] = lambda library: (library, ""),
-        compile_kernels: Callable[[bytes, Path], None] | None = None,
+        compile_kernels: Callable[[bytes, Path], object] | None = None,
     ) -> None:
         """Load every library and weight.
 

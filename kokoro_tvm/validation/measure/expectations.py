@@ -49,10 +49,6 @@ class Fingerprint:
         """Return the largest difference of a level."""
         return float(np.abs(np.array(self.levels_db) - np.array(other.levels_db)).max())
 
-    def centroid_distance_ms(self, other: Fingerprint) -> float:
-        """Return the distance of the centroids."""
-        return abs(self.centroid_ms - other.centroid_ms)
-
     def to_json(self) -> dict[str, Any]:
         """Return JSON data with the levels as one string, so that an utterance stays on one line."""
         rows = ("/".join(f"{level:.1f}" for level in row) for row in self.levels_db)
@@ -115,7 +111,7 @@ class Expectation:
         result = compute_fingerprint(audio)
         if (off := result.level_distance_db(self.fingerprint)) > LEVEL_TOLERANCE_DB:
             lines.append(f"a band is {off:.1f} dB off, {LEVEL_TOLERANCE_DB:g} are allowed")
-        if (late := result.centroid_distance_ms(self.fingerprint)) > CENTROID_TOLERANCE_MS:
+        if (late := abs(result.centroid_ms - self.fingerprint.centroid_ms)) > CENTROID_TOLERANCE_MS:
             lines.append(f"its energy lies {late:.1f} ms elsewhere, {CENTROID_TOLERANCE_MS:g} are allowed")
         return lines
 
@@ -126,16 +122,14 @@ def read_expectations() -> dict[str, Expectation]:
         data = json.loads(_FILE.read_text(encoding="utf-8"))
         if data["schema"] != _SCHEMA:
             raise ValueError(f"it has schema {data['schema']}, not {_SCHEMA}")
-        return {name: _parse_expectation(entry) for name, entry in data["utterances"].items()}
+        return {
+            name: Expectation(entry["digest"], int(entry["frames"]), Fingerprint.from_json(entry))
+            for name, entry in data["utterances"].items()
+        }
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ValidationError(
             f"{_FILE} cannot be read ({error}). Make it again: kokoro-tvm validate corpus --update"
         ) from error
-
-
-def _parse_expectation(entry: Mapping[str, Any]) -> Expectation:
-    """Parse one utterance of the file. Raises KeyError or ValueError."""
-    return Expectation(entry["digest"], int(entry["frames"]), Fingerprint.from_json(entry))
 
 
 def write_expectations(expectations: Mapping[str, Expectation]) -> Path:
