@@ -332,10 +332,7 @@ class RecipeGraph:
 
     def _parts(self, *specs: ArtifactSpec) -> Files:
         """Return the parts of a bundle of these artifacts, as inputs (see `builder.stages.manifest`)."""
-        parts: Files = {
-            "config": (self.checkpoint, "config.json"),
-            "machine": (self.machine, "machine.json"),
-        }
+        parts: Files = {"config": (self.checkpoint, "config.json"), "machine": (self.machine, "machine.json")}
         for spec in specs:
             lowered, packed, compiled = self.lower(spec), self.pack(spec.component), self.compile(spec)
             parts.setdefault(f"parameters/{spec.component}", (lowered, "parameters.json"))

@@ -40,11 +40,7 @@ _HEAD = """\
 
 
 def write_site(
-    path: Path,
-    out: Path,
-    gpu: Path | None = None,
-    relaxed: Path | None = None,
-    encoder: Path | None = None,
+    path: Path, out: Path, gpu: Path | None = None, relaxed: Path | None = None, encoder: Path | None = None
 ) -> list[Path]:
     """Write a site, and return its files. Equal pieces of bundles are written once.
 

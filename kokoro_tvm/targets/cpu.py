@@ -34,8 +34,7 @@ class LlvmTarget(TargetSpec):
         "machine. `native` takes no triple.",
     )
     mattr: Annotated[tuple[CpuFeature, ...], AfterValidator(refuse_duplicates)] = Field(
-        default=(),
-        description="CPU features to add (`+avx512f`) or to remove (`-sse4a`).",
+        default=(), description="CPU features to add (`+avx512f`) or to remove (`-sse4a`)."
     )
     emulate: EmulatedCpu | None = Field(
         default=None,

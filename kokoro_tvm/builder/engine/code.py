@@ -268,10 +268,7 @@ def _import_targets(node: ast.Import | ast.ImportFrom) -> dict[str, str]:
 
 
 def _build_unit(
-    nodes: Sequence[ast.AST],
-    imports: dict[str, str],
-    own: set[str],
-    uses: Iterable[str] = (),
+    nodes: Sequence[ast.AST], imports: dict[str, str], own: set[str], uses: Iterable[str] = ()
 ) -> _Unit:
     """Return digest and uses of a unit.
 

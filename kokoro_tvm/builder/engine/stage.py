@@ -385,11 +385,7 @@ class Stage:
         return run_worker(arguments, log, self.timeout_s, self.name, beat, self.preload)
 
     def _build(
-        self,
-        requests: list[dict[str, Any]],
-        before: Sources,
-        beat: Callable[[float], None],
-        force: bool,
+        self, requests: list[dict[str, Any]], before: Sources, beat: Callable[[float], None], force: bool
     ) -> StageRecord:
         """Run the worker, and move what it wrote to the store; if it fails, to `failed_path`.
 

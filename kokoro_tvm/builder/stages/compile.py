@@ -43,10 +43,7 @@ def declare(place: Place, recipe: Recipe, spec: ArtifactSpec, lower: Stage) -> S
         doc=f"generate machine code for {spec.component} and link it",
         outputs=(library, PARTS, *([f"{spec.id}{KERNELS}"] if target_kind(target.kind).has_kernels else [])),
         inputs={"module": (lower, "module.py"), **lower.inputs},
-        parameters={
-            "pass_context": recipe.pass_context.model_dump(mode="json"),
-            "library": library,
-        },
+        parameters={"pass_context": recipe.pass_context.model_dump(mode="json"), "library": library},
         settings=lambda: {
             "target": target.model_dump(mode="json"),
             "lowering": lowering_parameters(recipe, spec)

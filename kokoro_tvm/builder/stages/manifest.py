@@ -21,11 +21,7 @@ from kokoro_tvm.runtime.bundle.manifest import SCHEMA, Bundle, Component, EntryP
 
 
 def describe(
-    inputs: Inputs,
-    recipe: Mapping[str, Any],
-    synthetic: bool,
-    toolchain: Mapping[str, str],
-    not_run: str,
+    inputs: Inputs, recipe: Mapping[str, Any], synthetic: bool, toolchain: Mapping[str, str], not_run: str
 ) -> tuple[dict[str, Any], dict[str, FileRef]]:
     """Return the content of bundle.json, and its files by their names in the bundle.
 

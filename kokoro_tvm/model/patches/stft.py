@@ -37,6 +37,5 @@ def _check(stft: nn.Module) -> None:
 
 
 PATCH = method_patch(
-    "stft",
-    {"kokoro.istftnet.TorchSTFT.transform": _transform, "kokoro.istftnet.TorchSTFT.inverse": _inverse},
+    "stft", {"kokoro.istftnet.TorchSTFT.transform": _transform, "kokoro.istftnet.TorchSTFT.inverse": _inverse}
 )

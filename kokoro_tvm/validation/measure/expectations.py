@@ -90,8 +90,7 @@ def compute_fingerprint(audio: ArrayLike) -> Fingerprint:
     total = float(energy.sum())
     centroid = 1000.0 / SAMPLE_RATE * float(np.arange(samples.size) @ energy) / total if total else 0.0
     return Fingerprint(
-        tuple(tuple(round(float(level), 1) for level in row) for row in levels),
-        round(centroid, 1),
+        tuple(tuple(round(float(level), 1) for level in row) for row in levels), round(centroid, 1)
     )
 
 

@@ -187,11 +187,7 @@ def _place_arrays(body: str, language: ShaderLanguage) -> tuple[str, list[tuple[
 
 
 def _write_caller(
-    kind: str,
-    function: DeviceFunction,
-    parameters: list[str],
-    arrays: list[tuple[int, int]],
-    waits: bool,
+    kind: str, function: DeviceFunction, parameters: list[str], arrays: list[tuple[int, int]], waits: bool
 ) -> str:
     """Return the C++ function that TVM calls; the launch's extents follow the arguments.
 
