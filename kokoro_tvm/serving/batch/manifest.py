@@ -123,6 +123,7 @@ def _parse_line(number: int, line: bytes) -> BatchUtterance:
 
 
 def _read_omissions(node: dict[str, Any]) -> tuple[str, ...]:
+    """Return the kinds of text to leave out, sorted. Raises InputError."""
     kinds = node.get("omit", [])
     if not isinstance(kinds, list) or not all(isinstance(kind, str) for kind in kinds):
         raise InputError('`omit` should be a list, such as ["citations", "notes"]')
