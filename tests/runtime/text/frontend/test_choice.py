@@ -69,9 +69,7 @@ def test_costs_of_the_whole_path_count() -> None:
 
 def test_doubt_about_a_lone_form_looks_at_other_places() -> None:
     """A form beside another one of the kind is certain; its own parts are not another one."""
-    language = rules(
-        ("cup", r"(?P<n>\d) c|c", "cup"), doubts=({"kind": "cup", "cost": 3, "alone": ["cup"]},)
-    )
+    language = rules(("cup", r"(?P<n>\d) c|c", "cup"), doubts=({"kind": "cup", "cost": 3, "alone": ["cup"]},))
     assert read(language, "2 c x") == "two c x"
     assert read(language, "2 c x 3 c") == "cup x cup"
 
