@@ -91,7 +91,9 @@ def mark_stutters(parts: Sequence[WordPart]) -> None:
 def _is_stutter(beginning: str, word: str, is_repeated: bool) -> bool:
     """Return whether a beginning is one letter, or the consonants, of a longer word that is no name."""
     letters, whole = beginning.lower(), word.lower()
-    if len(whole) <= len(letters) or not whole.startswith(letters) or f"{letters}-{whole}" in _LETTERED:
+    if not whole.startswith(letters) or not whole[len(letters) : len(letters) + 1].isalpha():
+        return False
+    if f"{letters}-{whole}" in _LETTERED:
         return False
     is_name = beginning.isupper() and word[0].isupper() and not is_repeated
     return not is_name and (len(letters) == 1 or not set(letters) & set("aeiou"))

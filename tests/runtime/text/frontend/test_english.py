@@ -246,7 +246,7 @@ def test_notices_shorten_long_words(file: FrontEndFile) -> None:
         ("kn-knit", "nə nˈɪt"),
         ("B-b-but", "bə bə bˌʌt"),
         ("e-every", "ɛ ˈɛvəɹi"),
-        ("Sh-she's", "ʃə ʃˌiz"),
+        ("Sh-she's", "ʃə ʃiz"),
         ("I-I", "ˌI—ˌI"),
         ("C-Class", "sˈiklˌæs"),
         ("t-test", "tˈitˌɛst"),
