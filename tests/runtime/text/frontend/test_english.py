@@ -240,6 +240,15 @@ def test_notices_shorten_long_words(file: FrontEndFile) -> None:
     assert max(map(len, reading.notices)) < 1200
 
 
+@settings(max_examples=300)
+@given(word=st.from_regex(r"[A-Za-z]{1,40}", fullmatch=True))
+def test_words_of_ascii_letters_have_no_infix(file: FrontEndFile, word: str) -> None:
+    """The tokenizer does not search them."""
+    rules = file.english(british=False).tokenizer
+    assert not any(match.group() for match in re.finditer(rules.infix, word))
+    assert not re.match(rules.url, word)
+
+
 @pytest.mark.parametrize(
     ("written", "phonemes"),
     [
