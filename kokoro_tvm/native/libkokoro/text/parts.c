@@ -101,7 +101,8 @@ void mark_stutters(work *w, part_list *all) {
     const part *word = &parts[end];
     string small = lower(w, word->text), whole = join(w, join(w, letters, decode_utf8(w, "-")), small);
     int named = end == start + 2 && has_no_lower(w, parts[start].text) && has_no_lower(w, slice(word->text, 0, 1));
-    int known = !is_onset(letters) || word->text.size <= letters.size || !starts_with(small, letters) || named;
+    int longer = small.size > letters.size && starts_with(small, letters) && is_alpha(small.at[letters.size]);
+    int known = !is_onset(letters) || !longer || named;
     for (size_t i = 0; i < sizeof lettered / sizeof *lettered; ++i) known = known || is_ascii_text(whole, lettered[i]);
     for (size_t i = start; i < end && !known && IS_NONE(word->phonemes); i += 2) {
       parts[i].stuttered = parts[i].space = 1;

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 _ACCENTS = frozenset("¯‾^ˆ~˜→⃗.˙¨_⏞⏟")
-_FUNCTIONS = frozenset("sin cos tan cot sec csc sinh cosh tanh log ln exp lim max min sup inf det gcd".split())
+_FUNCTIONS = frozenset({
+    "sin", "cos", "tan", "cot", "sec", "csc", "sinh", "cosh", "tanh", "log", "ln", "exp", "lim", "max",
+    "min", "sup", "inf", "det", "gcd",
+})  # fmt: skip
 _SIGNS = {
     "−": "-", "&": r"\&", "%": r"\%", "#": r"\#", "$": r"\$", "{": r"\{", "}": r"\}",
     "\u2061": "", "\u2062": "", "\u2063": "", "\u2064": "",
@@ -56,10 +59,13 @@ def _write(tag: str, attributes: Mapping[str, str], children: Sequence[str]) -> 
         return rf"\text{{{joined}}}" if joined else ""
     if tag in ("mi", "mn", "mo"):
         name = "".join(_SIGNS.get(char, char) for char in joined)
-        return f"\\{name}" if name in _FUNCTIONS else rf"\text{{{name}}}" if tag == "mi" and len(name) > 1 else name
-    if tag in ("mtr", "mfenced"):
-        inside = ", ".join(filter(None, children))
-        return f"{attributes.get('open', '(')}{inside}{attributes.get('close', ')')}" if tag == "mfenced" else inside
+        if name in _FUNCTIONS:
+            return f"\\{name}"
+        return rf"\text{{{name}}}" if tag == "mi" and len(name) > 1 else name
+    if tag == "mfenced":
+        return attributes.get("open", "(") + ", ".join(children) + attributes.get("close", ")")
+    if tag == "mtr":
+        return ", ".join(filter(None, children))
     if tag == "mtable":
         return "; ".join(filter(None, children))
     if tag == "msqrt":

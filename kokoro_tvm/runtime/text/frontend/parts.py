@@ -5,6 +5,7 @@ Words are cut and grouped as misaki does (hexgrad, Apache-2.0; misaki/en.py).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -19,7 +20,10 @@ FALLBACK_ORIGINS = ("names", "espeak", "letters", "spelled", "")
 """Origins of phonemes that misaki's lexicon lacks; "" for none at all."""
 
 _LONGEST_ONSET = 3
-_LETTERED = frozenset(("t-test", "t-tests", "t-table", "e-edition", "e-editions", "s-shaped", "b-boy", "b-boys"))
+_JOINS = re.compile("[^\\W_]$|[-'’]$")
+_LETTERED = frozenset(
+    ("t-test", "t-tests", "t-table", "e-edition", "e-editions", "s-shaped", "b-boy", "b-boys")
+)
 _MARKS = PAUSE_MARKS | frozenset('"“”')
 # Tags of marks (https://github.com/explosion/spaCy/blob/master/spacy/glossary.py), and the symbols of some.
 _MARK_TAGS = frozenset([".", ",", "-LRB-", "-RRB-", "``", '""', "''", ":", "$", "#", "NFP"])
@@ -64,38 +68,39 @@ class WordPart:
 
 
 def mark_stutters(parts: Sequence[WordPart]) -> None:
-    """Mark beginnings of words that are repeated with hyphens ("kn-know"), and silence the hyphens.
-
-    A beginning has letters of one syllable's onset, or one letter. Two capitals are a name: C-Class.
-    """
+    """Mark beginnings of words that are repeated with hyphens ("kn-know"), and silence the hyphens."""
     for start, first in enumerate(parts):
-        before = parts[start - 1] if start else None
-        if before is not None and not before.space and (before.text[-1].isalnum() or before.text[-1] in "-'’"):
+        if start and not parts[start - 1].space and _JOINS.search(parts[start - 1].text):
             continue
         letters, end = first.text.lower(), start
+        if not letters.isalpha() or len(letters) > _LONGEST_ONSET:
+            continue
         while (
-            letters.isalpha()
-            and len(letters) <= _LONGEST_ONSET
-            and end + 2 < len(parts)
+            end + 2 < len(parts)
             and parts[end].text.lower() == letters
             and parts[end + 1].text == "-"
             and all(part.is_open and not part.space for part in parts[end : end + 2])
         ):
             end += 2
-        word = parts[end]
-        is_name = first.text.isupper() and word.text[0].isupper() and end == start + 2
-        is_onset = len(letters) == 1 or not set(letters) & set("aeiou")
-        is_longer = len(word.text) > len(letters) and word.text.lower().startswith(letters)
-        if end > start and is_onset and is_longer and word.is_open and not is_name:
-            if f"{letters}-{word.text.lower()}" in _LETTERED:
-                continue
+        if end > start and parts[end].is_open and _is_stutter(first.text, parts[end].text, end > start + 2):
             for part, hyphen in zip(parts[start:end:2], parts[start + 1 : end : 2], strict=True):
                 part.is_stuttered, part.space = True, " "
                 hyphen.set_phonemes("", "mark")
 
 
+def _is_stutter(beginning: str, word: str, is_repeated: bool) -> bool:
+    """Return whether a beginning is one letter, or the consonants, of a longer word that is no name."""
+    letters, whole = beginning.lower(), word.lower()
+    if not whole.startswith(letters) or not whole[len(letters) : len(letters) + 1].isalpha():
+        return False
+    if f"{letters}-{whole}" in _LETTERED:
+        return False
+    is_name = beginning.isupper() and word[0].isupper() and not is_repeated
+    return not is_name and (len(letters) == 1 or not set(letters) & set("aeiou"))
+
+
 def find_onset(phonemes: str) -> str:
-    """Return the first sounds of a word as a stutterer repeats them: its consonants with a vowel, or its vowel."""
+    """Return the first sounds of a word, as a stutter repeats them."""
     sounds = [symbol for symbol in phonemes if symbol in CONSONANTS or symbol in VOWELS]
     vowel = next((index for index, symbol in enumerate(sounds) if symbol in VOWELS), len(sounds))
     return "".join(sounds[:vowel]) + "ə" if vowel else "".join(sounds[:1])

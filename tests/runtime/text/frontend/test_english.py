@@ -255,7 +255,7 @@ def test_words_of_ascii_letters_have_no_infix(file: FrontEndFile, word: str) -> 
         ("kn-knit", "nə nˈɪt"),
         ("B-b-but", "bə bə bˌʌt"),
         ("e-every", "ɛ ˈɛvəɹi"),
-        ("Sh-she's", "ʃə ʃˌiz"),
+        ("Sh-she's", "ʃə ʃiz"),
         ("I-I", "ˌI—ˌI"),
         ("C-Class", "sˈiklˌæs"),
         ("t-test", "tˈitˌɛst"),
