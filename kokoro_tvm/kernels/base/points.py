@@ -1,6 +1,7 @@
 """Code of minimal filtering's transforms: signal to points, products at points to results.
 
-Points come in pairs of opposites. Their halves are computed once, then added and subtracted.
+Points come in pairs of opposites. Their halves are computed once, then added and subtracted. Of the three
+directions of a complex point, two are computed.
 """
 
 from __future__ import annotations
@@ -34,12 +35,18 @@ def _combine(k: BaseKernel, coefficients: Sequence[float], values: Sequence[Expr
 def forward(k: BaseKernel, matrices: Transforms, samples: Sequence[Expr], lanes: int) -> list[Expr]:
     """Transform samples of a signal to its values at every point."""
     halves = matrices.halves(matrices.signal)
-    values = list(samples)
+    sums = {third: (first, second) for first, second, third in matrices.directions}
+    combined: dict[int, Expr] = {}
+    values: dict[int, Expr] = {}
     for pair in matrices.opposites:
-        combined = [k.let(_combine(k, halves[p], samples, lanes)) for p in pair]
-        for p, value in zip(pair, _butterfly(k, combined), strict=True):
-            values[p] = value
-    return values
+        for p in pair:
+            if p in sums:
+                first, second = sums[p]
+                combined[p] = k.let(combined[first] + combined[second])
+            else:
+                combined[p] = k.let(_combine(k, halves[p], samples, lanes))
+        values |= zip(pair, _butterfly(k, [combined[p] for p in pair]), strict=True)
+    return [values[p] for p in sorted(values)]
 
 
 def inverse(k: BaseKernel, matrices: Transforms, products: Sequence[Expr], lanes: int) -> list[Expr]:
@@ -49,6 +56,10 @@ def inverse(k: BaseKernel, matrices: Transforms, products: Sequence[Expr], lanes
         for p, value in zip(pair, _butterfly(k, [products[p] for p in pair]), strict=True):
             values[p] = value
     rows = matrices.halves(matrices.output.T).T
+    for first, second, third in matrices.directions:
+        values[first] = k.let(values[first] + values[third])
+        values[second] = k.let(values[second] - values[third])
+        rows[:, third] = 0
     return [k.let(_combine(k, coefficients, values, lanes)) for coefficients in rows]
 
 

@@ -109,7 +109,7 @@ class ConvPlan:
         if self.phases > 1 and not self._can_transform(filtering):
             return False
         is_complete = filtering.taps >= self.taps or filtering.taps == filtering.outputs
-        return self._filters and is_complete and filtering.inner.points <= MOST_POINTS
+        return self._filters and is_complete and (filtering.circle or filtering.inner.points <= MOST_POINTS)
 
     @property
     def terms(self) -> int:
