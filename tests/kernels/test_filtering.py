@@ -19,7 +19,7 @@ COMPOSED = [
 ]
 CIRCLES = [
     Filtering(outputs, taps, circle=True)
-    for outputs, taps in [(6, 3), (10, 3), (7, 6), (5, 8), (14, 7), (14, 11), (18, 11)]
+    for outputs, taps in [(4, 3), (6, 3), (8, 3), (10, 3), (7, 6), (12, 7), (14, 7), (14, 11), (18, 11)]
 ]
 named = pytest.mark.parametrize("filtering", FILTERINGS, ids=str)
 any_named = pytest.mark.parametrize("filtering", FILTERINGS + COMPOSED + CIRCLES, ids=str)
@@ -57,11 +57,12 @@ def test_nested_filtering_multiplies_points() -> None:
 def test_filtering_on_circle_has_three_points_for_two() -> None:
     on_circle = Filtering(14, 11, circle=True)
     assert (on_circle.samples, on_circle.points, str(on_circle)) == (24, 8 + 3 * 8, "F(14, 11) on the circle")
+    assert Filtering(8, 3, circle=True).points == 6 + 3 * 2
 
 
-@pytest.mark.parametrize(("outputs", "taps"), [(2, 3), (5, 7)])
-def test_filtering_on_circle_needs_whole_fours(outputs: int, taps: int) -> None:
-    with pytest.raises(ValueError, match=rf"has {outputs + taps - 1} samples: expected 8, 12, 16"):
+@pytest.mark.parametrize(("outputs", "taps"), [(2, 3), (4, 2), (5, 7)])
+def test_filtering_on_circle_needs_even_samples(outputs: int, taps: int) -> None:
+    with pytest.raises(ValueError, match=rf"has {outputs + taps - 1} samples: expected 6, 8, 10"):
         transforms(Filtering(outputs, taps, circle=True))
 
 
@@ -135,7 +136,7 @@ def test_transforms_halve_opposite_points(filtering: Filtering) -> None:
 def test_transforms_derive_third_directions(filtering: Filtering) -> None:
     matrices = transforms(filtering)
     signal, output = matrices.halves(matrices.signal), matrices.halves(matrices.output.T)
-    assert 3 * len(matrices.directions) == filtering.points - 8
+    assert len(matrices.directions) == 2 * filtering.fours
     for first, second, third in matrices.directions:
         np.testing.assert_allclose(signal[third], signal[first] + signal[second], atol=1e-12)
         np.testing.assert_allclose(output[third], output[first] - output[second], atol=1e-12)
@@ -154,6 +155,7 @@ def test_transforms_derive_third_directions(filtering: Filtering) -> None:
         (Filtering(2, 2).of(Filtering(4, 4)), 3.3),
         (Filtering(2, 3).of(Filtering(4, 4)), 4.0),
         (Filtering(2, 2).of(Filtering(6, 6)), 16.2),
+        (Filtering(8, 3, circle=True), 1.47),
         (Filtering(10, 3, circle=True), 2.24),
         (Filtering(14, 7, circle=True), 1.43),
         (Filtering(14, 11, circle=True), 1.34),

@@ -49,8 +49,8 @@ _MAGNITUDES = {
 
 MOST_POINTS = max(_MAGNITUDES) + 1
 
-# Magnitudes of the real points beside those on the circle, for which real points near one another stand.
-_BESIDE_CIRCLE = (5 / 8, 1.0, 8 / 5)
+# Magnitudes of the real points beside those on the circle, for even and for odd halves of the samples.
+_BESIDE_CIRCLE = (5 / 8, 1.0, 8 / 5), (4 / 5, 5 / 4)
 _DIRECTIONS = (0.0, math.pi / 3, -math.pi / 3)
 
 
@@ -62,7 +62,7 @@ class Filtering:
         outputs: Results of a tile.
         taps: Taps that a tile takes at a time.
         within: Inner filtering of the groups of taps that an outer one filters, or None.
-        circle: Whether all points but eight are complex, of magnitude one. Samples are then a multiple of four.
+        circle: Whether all points but six or eight are complex, of magnitude one. Samples are then even.
     """
 
     outputs: int
@@ -81,7 +81,13 @@ class Filtering:
         # More points save more products and lose more bits.
         if self.within is not None:
             return self.inner.points * self.outer.points
-        return self.samples + (self.samples - 8) // 2 if self.circle else self.samples
+        return self.samples + 2 * self.fours if self.circle else self.samples
+
+    @property
+    def fours(self) -> int:
+        """Complex points with their opposites and conjugates, which have six products in place of four."""
+        real = 2 + 2 * len(_BESIDE_CIRCLE[self.samples // 2 % 2])
+        return (self.samples - real) // 4 if self.circle else 0
 
     @property
     def inner(self) -> Filtering:
@@ -165,8 +171,8 @@ def transforms(filtering: Filtering) -> Transforms:
     """Compute the matrices of a filtering.
 
     Raises:
-        ValueError: The filtering needs more than `MOST_POINTS` points, or points on the circle that do not
-            come in fours.
+        ValueError: The filtering needs more than `MOST_POINTS` points, or an odd number of samples on the
+            circle.
     """
     if filtering.within is not None:
         return _compose(filtering)
@@ -215,16 +221,16 @@ def _transform_on_circle(filtering: Filtering) -> Transforms:
     """Compute the matrices of a filtering on the circle.
 
     Raises:
-        ValueError: The points do not come in fours.
+        ValueError: The number of samples is odd or less than 6.
     """
     m, r, n = filtering.outputs, filtering.taps, filtering.samples
-    if n < 8 or n % 4:
-        raise ValueError(f"{filtering} has {n} samples: expected 8, 12, 16 and so on")
+    if n < 6 or n % 2:
+        raise ValueError(f"{filtering} has {n} samples: expected 6, 8, 10 and so on")
     # Evenly spaced, but for those nearest to the real axis, which the real points replace.
-    step = math.pi / (n // 2 - 2)
-    angles = [math.pi / 2 - (i + 0.5) * step for i in range(n // 4 - 2)]
-    upper = [cmath.rect(1, angle) for angle in angles]
-    points = [0, *(s * a for a in (*_BESIDE_CIRCLE, *upper, *(z.conjugate() for z in upper)) for s in (1, -1))]
+    step = math.pi / (2 * filtering.fours + 2)
+    upper = [cmath.rect(1, math.pi / 2 - (i + 0.5) * step) for i in range(filtering.fours)]
+    real = _BESIDE_CIRCLE[n // 2 % 2]
+    points = [0, *(s * a for a in (*real, *upper, *(z.conjugate() for z in upper)) for s in (1, -1))]
     output, weight, signal = [], [], []
 
     def powers(point: complex, count: int, factor: complex = 1) -> np.ndarray:
@@ -250,7 +256,7 @@ def _transform_on_circle(filtering: Filtering) -> Transforms:
             add(*(row * (-1.0) ** np.arange(row.size) for row in rows))
 
     add(powers(0, m), powers(0, r), basis(0).real, parity=0)
-    for a in _BESIDE_CIRCLE:
+    for a in real:
         add_opposites([(powers(a, m), powers(a, r), basis(a).real)])
     for z in upper:
         # The product at z is 4/3 of the sum over the directions d of exp(2id) times the product of real parts
@@ -263,8 +269,9 @@ def _transform_on_circle(filtering: Filtering) -> Transforms:
         )
     last = [np.array([*[0.0] * (count - 1), 1.0]) for count in (m, r)]
     add(*last, np.array(_polynomial(points)).real, parity=1)
-    pairs = [(i, i + 1) for i in range(1, 7, 2)]
-    fours = range(7, len(signal) - 1, 6)
+    after_real = 1 + 2 * len(real)
+    pairs = [(i, i + 1) for i in range(1, after_real, 2)]
+    fours = range(after_real, len(signal) - 1, 6)
     pairs += [(first + i, first + 3 + i) for first in fours for i in range(3)]
     directions = tuple((first + i, first + i + 1, first + i + 2) for first in fours for i in (0, 3))
     opposites = ((0,), *pairs, (len(signal) - 1,))

@@ -49,11 +49,11 @@ class ConvPlan:
     def operand(self) -> Operand:
         """Operand of the features' precision; float32 if the layer cannot use it."""
         # It loses a few bits, which only tolerant layers may, and channels must fill its lanes; AMX's tiles
-        # whole.
+        # whole. Layers of one tap read pitch in Hz, not normalized, of which bfloat16 would leave eight bits.
         operand, channels = OPERANDS[self.features.precision], self.channels // self.stride
         together = operand.terms * self.features.lanes
         unit = together if self.features.tiles else operand.terms
-        fits = operand.terms == 1 or (channels >= together and channels % unit == 0)
+        fits = operand.terms == 1 or (self.taps > 1 and channels >= together and channels % unit == 0)
         return operand if self.tolerant and fits else FLOAT32
 
     @property
