@@ -342,6 +342,7 @@ FORMULAS = [
     r"\[\int_0^1 f(t)\,dt = \sqrt[3]{8}\] and $$\sum_{i=1}^n i^{n+1}$$ with $\lim_{x\to 0} \sin x$.",
     r"\begin{align*} a &= b \\ c &= d \end{align*} Then $f'(x) = e^{i\pi}$, $90^\circ$, $\text{a b} \geq -3$",
     "Use `a = $b$` now.\n```py\ncode $x$\n```\nDone.[^1] Word¹ and m².²\n\n[^1]: A note\n  goes on.\nEnd",
+    r"$\int_0^9 e^{-x^2} + \sum_{i}^n (i-1)^2$, $P(A \mid B)^{2+} \pmod{n}$, \boxed{4} and $\lfloor x^- \rfloor$",
     r"$x^{x^{x}} \unknown{a} } b$ and \(\left( a \right)\) \alpha\beta \binom{n}{k} $\mathbb{R} \cup A$",
     "A [pause:1s] $a+b$ [voice:] `c` [1](/a/) [2] (see 2020) $ 5 $ \\",
 ]

@@ -54,6 +54,12 @@ def kept(text: str | Iterable[str], *kinds: str) -> str:
         (r"\begin{align*} p &= q \\ r &= s \end{align*}", "p = q, r = s"),
         (r"$\cos t$", "cos\u2061 t"),
         (r"$\left( u \right)$", "(u)"),
+        (r"$\int_0^\infty e^{-x^2}\,dx$", "∫ 0 → ∞, e^(➖x²) d x"),
+        (r"$\sum_{i=1}^n (x_i - \mu)^2$", "∑ i = 1 → n, (x i ➖ μ)²"),
+        (r"$P(A \mid B)$", "P(A ∣ B)"),
+        (r"$\text{K}^+$", "K⁺"),
+        (r"$a \equiv b \pmod{7}$", "a ≡ b mod 7"),
+        (r"\boxed{42}", "42"),
     ],
 )
 def test_write_formula_writes_a_line(written: str, line: str) -> None:

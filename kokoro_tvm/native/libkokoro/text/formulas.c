@@ -53,13 +53,6 @@ static string append(work *w, string written, string next) {
   return join(w, touches ? written : with_char(w, written, ' '), next);
 }
 
-/* Return whether a lower bound stands at the end, behind a large operator. */
-static int is_bound(string written) {
-  size_t place = written.size;
-  while (place && !is_one_of(written.at[place - 1], "∫∑∏")) --place;
-  return place && place < written.size && written.at[place] == ' ' && !contains(slice(written, place, written.size), 0xF7);
-}
-
 static string joined_tokens(formula *f, size_t start, size_t end) {
   builder out = {0};
   for (size_t i = start; i < end; ++i) put(f->w, &out, f->tokens.all[i]);
@@ -106,20 +99,20 @@ static string argument(formula *f, int depth) {
   return is_ascii_text(token, "-") ? decode_utf8(f->w, "➖") : atom(f, token, depth);
 }
 
-/* Append an exponent or an index, or the bounds of a large operator. */
-static string script(formula *f, string written, int is_index, int depth) {
+/* Append an exponent or an index, or the bounds of a large operator: `bound`, whether the lower one is there. */
+static string script(formula *f, string written, int is_index, int depth, int bound) {
   work *w = f->w;
   string word = is_index ? word_of(f) : NONE, value = word.size ? word : argument(f, depth);
   int is_limit = written.size >= 4 && last_of(written) == FUNCTION_END &&
                  is_ascii_text(slice(written, written.size - 4, written.size - 1), "lim");
   if (is_index || is_limit || is_one_of(last_of(written), "∫∑∏")) return join(w, with_char(w, written, ' '), value);
-  if (is_bound(written)) return join(w, written, around(w, " → ", value, ","));
+  if (bound) return join(w, written, around(w, " → ", value, ","));
   if (value.size == 1 && (*value.at == DEGREE || *value.at == PRIME)) return join(w, written, value);
   builder minus = {0}, raised = {0};
   for (size_t i = 0; i < value.size; ++i) {
     int32_t c = value.at[i] == MINUS ? '-' : value.at[i];
     put_char(w, &minus, c);
-    if (c == '-') put_char(w, &raised, 0x207B);
+    if (c == '-' || c == '+') put_char(w, &raised, c == '-' ? 0x207B : 0x207A);
     else if (c == '1') put_char(w, &raised, 0xB9);
     else if (c == '2' || c == '3') put_char(w, &raised, 0xB0 + c - '0');
     else put_char(w, &raised, 0x2070 + c - '0');
@@ -133,10 +126,13 @@ static string script(formula *f, string written, int is_index, int depth) {
 /* Write atoms up to a closing brace or bracket, which stays. */
 static string sequence(formula *f, int depth, const char *closing) {
   string written = some(NONE);
+  int bound = 0; /* whether a lower bound of a large operator stands at the end */
   while (f->place < f->tokens.count && !is_token(f, f->place, closing) && !is_token(f, f->place, "}")) {
     string token = next_token(f);
     int32_t c = token.size == 1 ? *token.at : 0;
-    if (c == '^' || c == '_') written = script(f, written, c == '_', depth);
+    int had_bound = bound;
+    bound = c == '_' && is_one_of(last_of(written), "∫∑∏");
+    if (c == '^' || c == '_') written = script(f, written, c == '_', depth, had_bound);
     else if (c == '\'') written = with_char(f->w, written, PRIME);
     else if (c == '*' || c == '-') written = append(f->w, written, decode_utf8(f->w, c == '*' ? "×" : "➖"));
     else {

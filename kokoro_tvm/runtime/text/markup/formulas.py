@@ -11,7 +11,7 @@ import re
 _FUNCTION_END = "\u2061"
 _MAX_DEPTH = 12
 _NAMED = (
-    "frac|dfrac|tfrac|cfrac|sqrt|int|iint|oint|sum|prod|lim|vec|hat|bar|overline|binom|text|mathrm|mathbf|mathbb|"
+    "frac|dfrac|tfrac|cfrac|sqrt|int|iint|oint|sum|prod|lim|vec|hat|bar|overline|binom|boxed|text|mathrm|mathbf|mathbb|"
     "alpha|beta|gamma|delta|epsilon|varepsilon|zeta|eta|theta|kappa|lambda|mu|nu|xi|pi|rho|sigma|tau|phi|"
     "varphi|chi|psi|omega|Gamma|Delta|Theta|Lambda|Pi|Sigma|Phi|Psi|Omega|infty|partial|nabla|times|cdot|div|"
     "pm|leq?|geq?|neq?|approx|equiv|propto|to|rightarrow|Rightarrow|sin|cos|tan|log|ln|exp"
@@ -46,6 +46,8 @@ _SIGNS = {
     "Σ", "Phi": "Φ", "Psi": "Ψ", "Omega": "Ω", "ell": "l", "hbar": "h", "circ": "°", "degree": "°",
     "prime": "′", "ldots": "…", "cdots": "…", "dots": "…", "%": "%", "$": "$", "&": "&", "#": "#", "_":
     "_", "{": "(", "}": ")", "|": "|", "lbrace": "(", "rbrace": ")", "langle": "(", "rangle": ")",
+    "lfloor": "(", "rfloor": ")", "lceil": "(", "rceil": ")", "mid": "∣", "vert": "|", "lvert": "|",
+    "rvert": "|", "gg": ">", "ll": "<", "pmod": "mod", "bmod": "mod",
 }  # fmt: skip
 _FUNCTIONS = frozenset({
     "sin", "cos", "tan", "cot", "sec", "csc", "arcsin", "arccos", "arctan", "sinh", "cosh", "tanh",
@@ -60,12 +62,12 @@ _SPACES = frozenset({
     ",", ";", ":", "!", " ", "quad", "qquad", "left", "right", "big", "Big", "bigl", "bigr", "Bigl",
     "Bigr", "bigg", "Bigg", "displaystyle", "limits", "nolimits", "nonumber", "hline",
 })  # fmt: skip
-_LARGE = "∫∑∏"
+_LARGE = ("∫", "∑", "∏")
 _OPERATORS = frozenset("=<>+×÷±≤≥≠≈≡∝∈∉⊂∪∩→⇒⇔←")
 _RAISED = str.maketrans("0123456789+-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻")
 _SIMPLE = re.compile(r"[\w.,°′…]*[⁰¹²³⁴-⁹]*")
 _INTEGER = re.compile(r"\d{1,9}")
-_POWER = re.compile(r"-?\d{1,9}")
+_POWER = re.compile(r"-?\d{1,9}|\d?[+-]")
 
 
 def write_formula(match: re.Match[str]) -> str:
@@ -94,10 +96,13 @@ class _Formula:
     def _sequence(self, depth: int, closing: str = "}") -> str:
         """Write atoms up to a closing brace or bracket, which stays."""
         written = ""
+        has_bound = False  # whether a lower bound of a large operator stands at the end
         while self._place < len(self._tokens) and self._tokens[self._place] not in (closing, "}"):
             token = self._next()
+            before, had_bound, has_bound = written, has_bound, False
             if token in "^_" and token:
-                written = self._script(written, token, depth)
+                written = self._script(written, token, depth, had_bound)
+                has_bound = token == "_" and before.endswith(_LARGE)
             elif token == "'":
                 written += "′"
             elif token in "=<>+*" or token == "-":
@@ -106,13 +111,13 @@ class _Formula:
                 written = _append(written, atom)
         return written.strip()
 
-    def _script(self, written: str, token: str, depth: int) -> str:
+    def _script(self, written: str, token: str, depth: int, has_bound: bool) -> str:
         """Append an exponent or an index, or the bounds of a large operator."""
         word = self._word() if token == "_" else ""
         script = word or self._argument(depth)
         if token == "_" or written.endswith((*_LARGE, "lim" + _FUNCTION_END)):
             return f"{written} {script}"
-        if _is_bound(written):
+        if has_bound:
             return f"{written} → {script},"
         if script in ("°", "′"):
             return written + script
@@ -234,12 +239,6 @@ def _is_sign(written: str) -> bool:
     """Return whether the minus at the end is a sign: nothing, or an operator, stands before it."""
     before = written[:-1].rstrip()
     return not before or before[-1] in _OPERATORS or before[-1] in "(➖,"
-
-
-def _is_bound(written: str) -> bool:
-    """Return whether a lower bound stands at the end, behind a large operator."""
-    place = max(map(written.rfind, _LARGE))
-    return place >= 0 and written[place + 1 : place + 2] == " " and "÷" not in written[place:]
 
 
 def _grouped(written: str) -> str:
