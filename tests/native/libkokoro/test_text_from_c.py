@@ -6,6 +6,7 @@ import functools
 import json
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -342,19 +343,29 @@ FORMULAS = [
     r"\[\int_0^1 f(t)\,dt = \sqrt[3]{8}\] and $$\sum_{i=1}^n i^{n+1}$$ with $\lim_{x\to 0} \sin x$.",
     r"\begin{align*} a &= b \\ c &= d \end{align*} Then $f'(x) = e^{i\pi}$, $90^\circ$, $\text{a b} \geq -3$",
     "Use `a = $b$` now.\n```py\ncode $x$\n```\nDone.[^1] Word¹ and m².²\n\n[^1]: A note\n  goes on.\nEnd",
-    r"$\int_0^9 e^{-x^2} + \sum_{i}^n (i-1)^2$, $P(A \mid B)^{2+} \pmod{n}$, \boxed{4} and $\lfloor x^- \rfloor$",
+    r"$\int_0^9 e^{-x^2} + \sum_{i}^n (i-1)^2$, $P(A \mid B)^{2+} \pmod{n}$, \boxed{4} $\lfloor x^- \rfloor$",
     r"$x^{x^{x}} \unknown{a} } b$ and \(\left( a \right)\) \alpha\beta \binom{n}{k} $\mathbb{R} \cup A$",
     "A [pause:1s] $a+b$ [voice:] `c` [1](/a/) [2] (see 2020) $ 5 $ \\",
 ]
+
+
+def drawn_formulas(count: int) -> Iterator[str]:
+    """Put parts of the formulas, and what opens and closes them, together at random."""
+    draw = random.Random(count)
+    parts = re.findall(r"\\?\w+|\s|.", " ".join(FORMULAS))
+    parts += ["$", "$", "`", "[", "]", "(", ")", "{", "}", "^", "_", "[^1]", "```\n", "$$", "\\(", "\\)"]
+    for _ in range(count):
+        yield "".join(draw.choices(parts, k=draw.randrange(2, 30)))
 
 
 @pytest.mark.parametrize("size", [0, 1, 5])
 def test_omissions_match_python(read: Reader, front_end: FrontEnd, size: int) -> None:
     """Compare formulas and what is left out, for a text in portions of `size`."""
     model = f"model:{SPEED} {MOST['tokens']} {MOST['frames']} {MODEL}"
+    texts = [*FORMULAS, *drawn_formulas(examples(100))]
     for command, kinds in (("markup", ()), ("omit", tuple(OMISSIONS))):
-        result = read([model, *(f"{command}:{size}:{hexadecimal(text)}" for text in FORMULAS)])
-        for text, (pieces, notices) in zip(FORMULAS, result, strict=True):
+        result = read([model, *(f"{command}:{size}:{hexadecimal(text)}" for text in texts)])
+        for text, (pieces, notices) in zip(texts, result, strict=True):
             expected, said = planned(front_end, text, "a", True, kinds)
             assert pieces == expected, text
             assert notices == said, text
