@@ -63,7 +63,7 @@ def test_heteronyms_in_running_prose_are_read_right(file: FrontEndFile) -> None:
 
 
 def test_homograph_readings_are_in_the_alphabet(file: FrontEndFile) -> None:
-    """Each word has a pronunciation of the lexicon, and no two equal ones."""
+    """Each word that the lexicon has has one of its pronunciations, and no two equal ones."""
     alphabet = VOWELS | CONSONANTS | {PRIMARY, SECONDARY, "T", "ᵊ", "ː"}
     for variant, british in (("us", False), ("gb", True)):
         data = file.english(british)
@@ -73,7 +73,7 @@ def test_homograph_readings_are_in_the_alphabet(file: FrontEndFile) -> None:
             assert len(set(ours)) == len(ours), word
             entries = [d.get(w) for d in (data.gold, data.silver) for w in (word, word.capitalize())]
             known = {p for e in entries if e for p in ([e] if isinstance(e, str) else e.values())}
-            assert known & set(ours), (word, known)
+            assert not known or known & set(ours), (word, known)
 
 
 def test_homographs_choose_the_highest_score() -> None:
