@@ -81,7 +81,7 @@ class Service:
             ApiError: The bundle does not speak the language.
         """
         tts = self.bundles.of(request.model)
-        code = request.language and letter_of(request.language, tts.bundle.languages, "language")
+        code = request.language and letter_of(request.language, tts.bundle.languages)
         if self.settings.log_texts and text is None:
             _log.info("text", extra={"text": request.input, "voice": request.voice})
         options = request.normalization_options

@@ -130,12 +130,12 @@ class Connection:
         elif event.type == "synthesize-start":
             await self._start(event)
         elif event.type == "synthesize-chunk" and self._text is not None:
-            self._text.put(_read_string(event, "text"))
+            self._text.put(_read_text(event))
         elif event.type == "synthesize-stop":
             await self._stop()
         elif event.type == "synthesize" and self._text is None:
             text = _Text(self._settings.max_characters)
-            text.put(_read_string(event, "text"))
+            text.put(_read_text(event))
             text.feed.end()
             await self._speak(self._submit(event, text.feed))
         # Other events are for other services. A `synthesize` between start and stop repeats the whole text,
@@ -256,9 +256,9 @@ class _Text:
         self.feed.put(chunk)
 
 
-def _read_string(event: Event, field: str) -> str:
-    """Return a text of an event. Raises ApiError if it is missing or of another type."""
-    return _validate(_STRING, event.data.get(field), field)
+def _read_text(event: Event) -> str:
+    """Return the text of an event. Raises ApiError if it is missing or of another type."""
+    return _validate(_STRING, event.data.get("text"), "text")
 
 
 def _validate(adapter: TypeAdapter[str], value: Any, field: str) -> str:
