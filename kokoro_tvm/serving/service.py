@@ -104,7 +104,7 @@ class Service:
         return self._submit_cached(open_stream, client, is_measured)
 
     def speak_phonemes(self, request: PhonemesRequest, client: HTTPConnection) -> SpeechJob:
-        """Start the job of a request for the speech of phonemes. Raises BusyError."""
+        """Start the job of a request for the speech of phonemes. Raises BusyError if the queue is full."""
         tts = self.bundles.of(request.model)
         lines: Sequence[str] = [line for line in request.phonemes.splitlines() if line.strip()]
 
@@ -141,7 +141,10 @@ class Service:
     def _submit_cached(
         self, open_stream: Callable[[], Stream], client: HTTPConnection | None, is_measured: bool
     ) -> SpeechJob:
-        """Start a job whose pieces are read from the cache if there is one. Raises BusyError."""
+        """Start a job whose pieces are read from the cache if there is one.
+
+        Raises BusyError if the queue is full.
+        """
 
         def open_cached() -> Stream:
             """Open the stream, with the cache around its renderer."""

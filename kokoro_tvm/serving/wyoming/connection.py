@@ -175,7 +175,10 @@ class Connection:
         return self._job
 
     def _choose_voice(self, event: Event) -> str | None:
-        """Return the voice of an event, by name or language; None for the default. Raises ApiError."""
+        """Return the voice of an event, by name or language; None for the default.
+
+        Raises ApiError if there is none.
+        """
         voice: Any = event.data.get("voice") or {}
         if not isinstance(voice, dict):
             raise ApiError(400, "`voice` should be an object.", "voice", "invalid_type")
@@ -262,7 +265,7 @@ def _read_text(event: Event) -> str:
 
 
 def _validate(adapter: TypeAdapter[str], value: Any, field: str) -> str:
-    """Return a valid value. Raises ApiError."""
+    """Return a valid value. Raises ApiError for an invalid one."""
     try:
         return adapter.validate_python(value, strict=True)
     except ValidationError as error:
