@@ -89,7 +89,10 @@ class Runner(ABC):
 def open_synthesizer(
     runner: Runner, bundle: Path, threads: int, libraries: Sequence[Path] = ()
 ) -> Synthesizer:
-    """Open a synthesizer whose components a runner executes; see `Runner.session`. Raises BundleError."""
+    """Open a synthesizer whose components a runner executes; see `Runner.session`.
+
+    Raises BundleError for an invalid bundle.
+    """
     from kokoro_tvm.runtime import read_bundle
 
     return open_parts(runner, read_bundle(bundle), threads, libraries)

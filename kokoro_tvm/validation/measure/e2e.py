@@ -243,7 +243,7 @@ def render(synthesizer: Synthesizer, reference: SpeechReference) -> Rendering:
 def render_all(
     synthesizer: Synthesizer,
     references: Sequence[SpeechReference],
-    progress: Callable[[str], None] = lambda _: None,
+    progress: Callable[[str], None],
 ) -> dict[str, Rendering]:
     """Render every utterance that fits a bundle's buckets, by name.
 
