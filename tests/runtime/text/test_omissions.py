@@ -21,7 +21,7 @@ PIECES = [
     "$x^2$", "$", "$5", "\\frac{1}{2}", "\\frac", "{a}", "\\(a\\)", "\\[", "\\]", "$$b$$", "`c`", "``",
     "`", "```\n", "[3]", "[4, 5]", "(Lee, 2020)", "(", ")", "[^1]", "[^1]: note\n", "word¹", "².",
     "\n", "  ", " ", ". ", "word",
-    "\\begin{align} a &= b \\end{align}", "[pause:1s]", "_1", "^", "2",
+    "\\begin{align} a &= b \\end{align}", "[pause:1s]", "_1", "^", "2", "\\\n",
 ]  # fmt: skip
 texts = st.lists(st.sampled_from(PIECES), max_size=12).map("".join)
 
