@@ -20,13 +20,13 @@ _GROUP = r"\{(?:[^{}\n]|\{(?:[^{}\n]|\{(?:[^{}\n]|\{[^{}\n]{0,80}\}){0,120}\}){0
 ARGUMENT = rf"(?:\[[^\[\]\n]{{0,20}}\]|{_GROUP}|[_^](?:{_GROUP}|\\?[A-Za-z0-9]))"
 """A group, an option, or an exponent or index behind a command."""
 # No space follows the opening dollar; none precedes the closing one, and no figure follows that (Pandoc's
-# rule). Between them is a sign of mathematics, or a single letter or number.
+# rule). Between them is a sign of mathematics, or a single letter or number, and no end of a sentence.
 FORMULA = re.compile(
     r"\$\$(?P<display>(?:[^$\\]|\\.){1,2000}?)\$\$"
     r"|\\\[(?P<square>(?:(?!\\\]).){1,2000}?)\\\]"
     r"|\\\((?P<round>(?:(?!\\\)).){1,2000}?)\\\)"
     r"|\\begin\{(?P<name>equation|align|gather|multline|displaymath|math)\*?\}(?P<block>.{1,2000}?)\\end\{(?P=name)\*?\}"
-    r"|\$(?P<inline>(?![\s$])(?=[^$]{0,400}?[\\^_=+*/<>{}|]|[A-Za-z]-[A-Za-z0-9]\$|[A-Za-z]'{0,3}\(|-?\w[\w,.]{0,9}'*\$)(?:[^$\\\n]|\\[^\n]){1,400}?(?<!\s))\$(?![0-9])"
+    r"|\$(?P<inline>(?![\s$])(?=[^$]{0,400}?[\\^_=+*/<>{}|]|[A-Za-z]-[A-Za-z0-9]\$|[A-Za-z]'{0,3}\(|-?\w[\w,.]{0,9}'*\$)(?:[^$\\\n.!?]|\\[^\n]|[.!?](?!\s)){1,400}?(?<!\s))\$(?![0-9])"
     rf"|(?P<bare>\\(?:{_NAMED})(?![A-Za-z]){ARGUMENT}{{0,4}})",
     re.DOTALL,
 )
@@ -166,7 +166,7 @@ class _Formula:
         """Write a group, or the next atom alone."""
         while self._place < len(self._tokens) and self._tokens[self._place].isspace():
             self._place += 1
-        if self._place == len(self._tokens) or self._tokens[self._place] == "}":
+        if self._place >= len(self._tokens) or self._tokens[self._place] == "}":
             return ""
         token = self._next()
         if depth > _MAX_DEPTH:
@@ -193,7 +193,7 @@ class _Formula:
         return word
 
     def _optional(self, depth: int) -> str:
-        if self._place == len(self._tokens) or self._tokens[self._place] != "[":
+        if self._place >= len(self._tokens) or self._tokens[self._place] != "[":
             return ""
         self._place += 1
         written = self._sequence(depth, "]")
@@ -207,7 +207,7 @@ class _Formula:
 
     def _verbatim(self) -> str:
         """Return the words of the next group as they are."""
-        if self._place == len(self._tokens) or self._tokens[self._place] != "{":
+        if self._place >= len(self._tokens) or self._tokens[self._place] != "{":
             return ""
         self._place += 1
         written = self._verbatim_rest()
