@@ -91,7 +91,7 @@ def draw_chart(path: Path, result: Result, colors: ChartColors = LIGHT) -> None:
             ha="right",
             fontsize=7,
         )
-        figure.tight_layout()
+        figure.tight_layout(rect=(0, 0.02, 1, 1))
         try:
             with whole_file(path) as temporary:
                 figure.savefig(temporary, format="png", dpi=110)
