@@ -179,7 +179,7 @@ def _describe(choice: FormChoice, text: str) -> Iterator[str]:
         kind, say = (proposal.rule.kind, proposal.rule.say) if proposal.rule else ("as written", "")
         yield f"  {mark} {proposal.cost} {kind}  {say}".rstrip()
         for doubt in proposal.doubts:
-            conditions = {**asdict(doubt), "next": ", ".join(doubt.next)}
+            conditions = asdict(doubt) | {"next": ", ".join(doubt.next), "alone": ", ".join(doubt.alone)}
             reasons = (
                 f"{name} {what}" for name, what in conditions.items() if what and name not in ("kind", "cost")
             )

@@ -9,7 +9,7 @@ import pytest
 from tools.bench.support import complete_result
 
 from kokoro_tvm.common.errors import InputError
-from kokoro_tvm.tools.bench.chart import can_draw, draw_chart
+from kokoro_tvm.tools.bench.chart import _points, can_draw, draw_chart
 
 pytestmark = [
     pytest.mark.slow("needs matplotlib"),
@@ -23,6 +23,15 @@ def test_draw_chart_writes_a_png(tmp_path: Path) -> None:
     assert head[:8] == b"\x89PNG\r\n\x1a\n"
     width, height = struct.unpack(">II", head[16:])
     assert 500 < width < 2000 and 200 < height < 2000
+
+
+def test_points_are_systems_with_speed_and_fidelity() -> None:
+    points = {system.name: (distance, speed) for distance, speed, system in _points(complete_result())}
+    assert points == {
+        "cpu": (1e-4, pytest.approx(1.5 / 0.21)),  # at the edge of the chart
+        "cpu-bf16": (pytest.approx(3.8e-4), pytest.approx(15.0)),
+        "pytorch": (pytest.approx(2.9e-4), pytest.approx(3.0)),
+    }
 
 
 def test_draw_chart_refuses_a_missing_folder(tmp_path: Path) -> None:
