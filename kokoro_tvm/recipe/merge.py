@@ -84,7 +84,7 @@ def resolve_gates(tree: YamlNode, model: YamlNode) -> YamlNode:
     sets = {} if (whole := model.get("gate_sets")) is None else whole.entries
 
     def find(name: YamlNode, chain: tuple[str, ...]) -> YamlNode:
-        """Return the model's set of gates of a name. Raises RecipeError."""
+        """Return the model's set of gates of a name. Raises RecipeError for an unknown name."""
         word = str(name.value)
         if word not in sets:
             advice = hint(word, sorted(set(sets) - set(chain)))

@@ -148,7 +148,7 @@ def _show(result: Result, table: Path, picture: Path, json: bool) -> None:
 
 
 def _split(text: str | None) -> list[str] | None:
-    """Split a text at its commas; `none` is an empty list."""
+    """Split a text at its commas; `none` is an empty list, and None stays None."""
     if text is None:
         return None
     return [] if text.strip() == "none" else [word.strip() for word in text.split(",")]

@@ -283,7 +283,7 @@ class _Session:
 
 
 def _validate(model: type[M], node: Any, parent: str = "") -> M:
-    """Validate an object of an event. Raises ApiError."""
+    """Validate an object of an event. Raises ApiError if it is invalid."""
     try:
         return model.model_validate(node)
     except ValidationError as error:

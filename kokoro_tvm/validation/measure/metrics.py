@@ -174,9 +174,8 @@ def measure(
     Args:
         value: (..., time).
         truth: The same shape.
-        pytorch: PyTorch float32 on the same inputs, for pytorch_snr_db and gain_db. If its shape differs,
-        both
-            are NaN.
+        pytorch: PyTorch float32 on the same inputs, for pytorch_snr_db and gain_db. If its shape
+            differs, both are NaN.
         frames: Number of tokens or frames, for frame_snr_median_db, frame_snr_p5_db (5th percentile),
             first_frame_snr_db and last_frame_snr_db.
 
