@@ -75,12 +75,12 @@ def draw_chart(path: Path, result: Result, colors: ChartColors = LIGHT) -> None:
         figure, axes = pyplot.subplots(figsize=(8.0, 5.0))
         axes.set_xscale("log")
         axes.set_yscale("log")
-        for distance, speed, system in points:
-            color = colors.ours if system.ours else colors.peers
-            axes.scatter(distance, speed, s=64 if system.ours else 40, color=color, zorder=3)
         axes.set_xlim(1.0, _TICKS[-1] / 2)  # what is like the stock model is to the right
         speeds = [speed for _, speed, _ in points] or [1.0]
         axes.set_ylim(0.6 * min(speeds), 1.5 * max(speeds))
+        for distance, speed, system in points:
+            color = colors.ours if system.ours else colors.peers
+            axes.scatter(distance, speed, s=64 if system.ours else 40, color=color, zorder=3)
         axes.set_xticks(_TICKS, [f"{1 - distance:.5g}" for distance in _TICKS])
         axes.yaxis.set_major_locator(matplotlib.ticker.LogLocator(subs=(1.0, 2.0, 5.0)))
         axes.yaxis.set_major_formatter("{x:g}x")
