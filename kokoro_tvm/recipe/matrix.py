@@ -46,9 +46,9 @@ def expand_matrix(tree: YamlNode, matrix: YamlNode) -> Iterator[tuple[str, YamlN
 
 
 def _read_name(matrix: YamlNode, axes: Mapping[str, Mapping[str, YamlNode]]) -> str:
-    """Return the template of names: `name` of the matrix, else its labels joined by `-`.
+    """Return the template of names: `name` of the matrix, else a `{FIELD}` for each axis, joined by `-`.
 
-    Raises RecipeError.
+    Raises RecipeError if `name` is no text, or a word in its braces is no axis.
     """
     node = matrix.get("name")
     if node is None:

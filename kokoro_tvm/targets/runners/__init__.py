@@ -81,7 +81,8 @@ class Runner(ABC):
     def start(self, program: Path, libraries: Sequence[Path] = ()) -> Start | None:
         """Return how to start a program of the target's platform; None if only libraries are executed.
 
-        `libraries` is the TVM runtime, for a runner that `needs_runtime`. Raises BuildError.
+        `libraries` is the TVM runtime, for a runner that `needs_runtime`. Raises BuildError if the program
+        cannot be prepared.
         """
         return None
 

@@ -6,7 +6,7 @@ import struct
 from pathlib import Path
 
 import pytest
-from tools.bench.support import complete_result
+from tools.bench.support import complete_result, measured, timed
 
 from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.tools.bench.chart import _points, can_draw, draw_chart
@@ -32,6 +32,13 @@ def test_points_are_systems_with_speed_and_fidelity() -> None:
         "cpu-bf16": (pytest.approx(3.8e-4), pytest.approx(15.0)),
         "pytorch": (pytest.approx(2.9e-4), pytest.approx(3.0)),
     }
+
+
+def test_names_of_a_crowd_are_drawn_without_room(tmp_path: Path) -> None:
+    crowd = [measured(f"a{i}", "float32", timed("short", 0.5, 1.5), fidelity=0.9) for i in range(20)]
+    result = complete_result().model_copy(update={"systems": tuple(crowd)})
+    draw_chart(tmp_path / "bench.png", result)
+    assert (tmp_path / "bench.png").is_file()
 
 
 def test_draw_chart_refuses_a_missing_folder(tmp_path: Path) -> None:
