@@ -52,7 +52,7 @@ class ConvPlan:
         # whole. Layers of one tap read pitch in Hz, not normalized, of which bfloat16 would leave eight bits.
         operand, channels = OPERANDS[self.features.precision], self.channels // self.stride
         together = operand.terms * self.features.lanes
-        unit = together if self.features.tiles else operand.terms
+        unit = together if self.features.tiles or channels < 1024 else operand.terms
         fits = operand.terms == 1 or (self.taps > 1 and channels >= together and channels % unit == 0)
         return operand if self.tolerant and fits else FLOAT32
 
