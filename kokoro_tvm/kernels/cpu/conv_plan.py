@@ -48,13 +48,12 @@ class ConvPlan:
     @cached_property
     def operand(self) -> Operand:
         """Operand of the features' precision; float32 if the layer cannot use it."""
-        # It loses a few bits, which only tolerant layers may, and channels must fill its lanes; AMX's tiles
-        # whole. Layers of one tap read pitch in Hz, not normalized, of which bfloat16 would leave eight bits.
+        # It loses a few bits, which only tolerant layers may, and channels must fill its lanes: whole vectors
+        # if they are in strides or AMX reads them.
         operand, channels = OPERANDS[self.features.precision], self.channels // self.stride
         together = operand.terms * self.features.lanes
-        unit = together if self.features.tiles or channels < 1024 else operand.terms
-        fits = operand.terms == 1 or (self.taps > 1 and channels >= together and channels % unit == 0)
-        return operand if self.tolerant and fits else FLOAT32
+        whole = channels % together == 0 if self.features.tiles or self.stride > 1 else channels >= together
+        return operand if self.tolerant and (whole or operand.terms == 1) else FLOAT32
 
     @property
     def tiles_multiply(self) -> bool:
@@ -116,7 +115,7 @@ class ConvPlan:
     @property
     def terms(self) -> int:
         """Lanes that a result sums per tap and point."""
-        return self.channels // self.operand.terms
+        return self.stride * self.operand.lanes(self.channels // self.stride)
 
     @property
     def groups(self) -> int:
