@@ -10,10 +10,10 @@ filtering takes m taps and yields m results, the next group of taps sees the sam
 Transformed rows are then the samples, and transformed groups the taps, of an outer filtering. F(2, 2) of
 F(4, 4) has 21 products for 8 results of 8 taps and loses little more than F(4, 4) does.
 
-Where operands are rounded to few bits, most points are complex and of magnitude one, so that no power of a point
-is large. A point and its conjugate take three real products, in directions of the complex plane 60 degrees
-apart, instead of the two that two real points take. On the circle, F(14, 11) has 32 products for 14 results and
-loses less than F(4, 4) does.
+Where operands are rounded to few bits, most points are complex and of magnitude one, so that no power of a
+point is large. A point and its conjugate take three real products, in directions of the complex plane 60 degrees
+apart, instead of the two that two real points take. On the circle, F(14, 11) has 32 products for 14 results
+and loses less than F(4, 4) does.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ class Transforms:
 
     Rows of `signal` and columns of `output` that belong to opposite points differ only in the sign of every
     other entry, so that their `halves` have half as many nonzero entries. Of the three directions of a
-    complex point, the third row of `signal` is the sum of the other two, and the third column of `output` their
+    complex point, the third row of `signal` is the sum of the other two, the third column of `output` their
     difference.
 
     Attributes:
