@@ -431,8 +431,8 @@ def _fill(
                     store_all(point, values)
             if inner.circle:
                 with k.loop(rows // plan.dilation) as q:
-                    for p, vectors in forward_together(k, transforms(inner), next_window(start_of(q)), width):
-                        put(p, q * plan.dilation + step, vectors)
+                    for p, values in forward_together(k, transforms(inner), next_window(start_of(q)), width):
+                        put(p, q * plan.dilation + step, values)
                 return
             with k.loop(rows // plan.dilation) as q:
                 first = q * outer.outputs + (outer.taps - 1)

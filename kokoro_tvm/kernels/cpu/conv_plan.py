@@ -18,8 +18,8 @@ from kokoro_tvm.kernels.cpu.operand import BFLOAT16, FLOAT32, OPERANDS, Operand
 
 # From this many weights on, reading transformed weights, two to three times as many, takes too long.
 _WIDE = 512 * 512
-# Channels from which on a layer is rounded whose channels are not whole pairs of vectors. The decoder's first layer
-# has 514: little time, and its errors pass through all others.
+# Channels from which on a layer is rounded whose channels are not whole pairs of vectors. The decoder's first
+# layer has 514: little time, and its errors pass through all others.
 _FEWEST_UNEVEN = 1024
 _TILE_ROWS = 32  # two AMX tiles; each is multiplied by the two tiles of a column block
 _LARGEST_DILATION = 6  # a register tile holds whole dilations
