@@ -17,8 +17,8 @@ from urllib.parse import quote
 
 from kokoro_tvm.common.errors import BundleError, InputError
 from kokoro_tvm.common.remote import READ_ONLY, has_protocol, missing_library, open_folder, whole_file
-from kokoro_tvm.publish.attestation import statements
-from kokoro_tvm.publish.distribution import bundle_files, open_content, size_of, verified_bundle
+from kokoro_tvm.publish.attestation import build_statements
+from kokoro_tvm.publish.distribution import bundle_files, open_content, open_verified_bundle, size_of
 from kokoro_tvm.runtime.registry.address import Layout, Repository
 from kokoro_tvm.runtime.registry.artifact import (
     ARTIFACT_TYPE,
@@ -72,10 +72,10 @@ def push(
         BundleError: The bundle is damaged, or the place refuses it.
         InputError: The place cannot be written to.
     """
-    bundle = verified_bundle(path)
+    bundle = open_verified_bundle(path)
     if isinstance(place, Layout) and not place.name:
         place = place.named(bundle.recipe)
-    contents = {**bundle_files(bundle), **statements(bundle, signer)}
+    contents = {**bundle_files(bundle), **build_statements(bundle, signer)}
     digests = {file.path: file.sha256 for file in bundle.files()} | {
         bundle.root / "bundle.json": bundle.sha256
     }
@@ -127,7 +127,7 @@ class _Registry:
         self._place, self._web = place, Web()
 
     def has(self, layer: OciLayer) -> bool:
-        """Return whether the repository has a layer. Raises TransferError."""
+        """Return whether the repository has a layer. Raises TransferError if the registry fails."""
         try:
             self._web.open(f"{self._place.url}/blobs/sha256:{layer.sha256}", "HEAD").close()
         except TransferError as error:
@@ -153,7 +153,7 @@ class _Registry:
                     raise
 
     def finish(self, manifest: bytes) -> None:
-        """Upload the manifest, which names the layers. Raises TransferError."""
+        """Upload the manifest, which names the layers. Raises TransferError if the registry refuses it."""
         url = f"{self._place.url}/manifests/{self._place.reference}"
         self._web.open(url, "PUT", {"Content-Type": MANIFEST_TYPE}, manifest).close()
 
@@ -166,17 +166,23 @@ class _Folder:
         self._system, self._root = open_folder(layout.place)
 
     def has(self, layer: OciLayer) -> bool:
-        """Return whether the layout has a layer of the right size. Raises TransferError."""
+        """Return whether the layout has a layer of the right size.
+
+        Raises TransferError if it cannot be read.
+        """
         path = self._blob(layer.sha256)
         with _translate_errors():
             return bool(self._system.exists(path) and self._system.info(path)["size"] == layer.size)
 
     def put(self, layer: OciLayer, stream: BinaryIO) -> None:
-        """Write a layer as a blob. Raises TransferError."""
+        """Write a layer as a blob. Raises TransferError if that fails."""
         self._write(self._blob(layer.sha256), stream)
 
     def finish(self, manifest: bytes) -> None:
-        """Write the manifest, and replace the entry of this name in index.json. Raises TransferError."""
+        """Write the manifest, and replace the entry of this name in index.json.
+
+        Raises TransferError if that fails.
+        """
         sha256 = sha256_of(manifest)
         self._write(self._blob(sha256), io.BytesIO(manifest))
         entry = {
@@ -211,7 +217,7 @@ class _Folder:
         return f"{self._root}/blobs/sha256/{sha256}"
 
     def _write(self, path: str, stream: BinaryIO) -> None:
-        """Write a file whole or not at all. Raises TransferError."""
+        """Write a file whole or not at all. Raises TransferError if that fails."""
         with (
             _translate_errors(),
             whole_file(self._system, path) as partial,

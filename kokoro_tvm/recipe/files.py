@@ -56,26 +56,21 @@ class ModelFile(ExtendableSpec):
     )
     languages: Languages | None = Field(
         default=None,
-        description="Languages by the first letter of their voices' names. A voice whose name begins "
-        "with no such letter speaks the first language. null: the nine languages of "
-        "Kokoro-82M.",
+        description="Languages by the first letter of their voices' names. A voice whose name begins with no "
+        "such letter speaks the first language. null: the nine languages of Kokoro-82M.",
     )
     components: Components = Field(description="The five components and their patches.")
     passes: Annotated[PassList, Field(min_length=1)] = Field(description="Compiler passes, in order.")
     pass_context: PassContext = Field(
         default_factory=PassContext, description="Options of TVM's PassContext."
     )
-    gates: Gates = Field(
-        description="Limits that every artifact must meet, or the name of a set of gates.",
-    )
+    gates: Gates = Field(description="Limits that every artifact must meet, or the name of a set of gates.")
     gate_sets: dict[Name, Gates] = Field(
         default_factory=dict,
         description="Sets of gates by name. `gates: NAME`, here and in target recipes, takes one.",
     )
     utterances: Annotated[tuple[UtteranceSpec, ...], Field(min_length=1), AfterValidator(_check_names)] = (
-        Field(
-            description="Test utterances, on which artifacts are compared with the reference.",
-        )
+        Field(description="Test utterances, on which artifacts are compared with the reference.")
     )
 
     @model_validator(mode="after")
@@ -112,7 +107,7 @@ class ModelFile(ExtendableSpec):
 
 
 def _describe_axes(schema: dict[str, Any]) -> None:
-    """Describe the keys of a matrix in a JSON Schema: paths of fields."""
+    """Write the schema of a matrix into a JSON Schema: `name`, `exclude`, and choices by field path."""
     scalar = {"type": ["string", "number", "boolean", "null"]}
     labelled = {"type": "object", "minProperties": 1}
     rules = {"type": "array", "items": {"type": "object", "additionalProperties": scalar, "minProperties": 1}}
@@ -146,10 +141,9 @@ class TargetFile(ExtendableSpec):
     precision: Precision = Field(
         default="float32",
         description="Precision of the compiled code. `bfloat16`: the decoder's convolutions multiply "
-        "operands rounded to bfloat16 and sum in float32; phase, statistics and "
-        "recurrences stay float32. The CPU must have `avx512bf16`. `float16`: memory "
-        "holds the weights of these convolutions as float16, on GPUs also their results; "
-        "kernels compute in float32. A CPU must have `f16c` or `neon`.",
+        "operands rounded to bfloat16 and sum in float32; phase, statistics and recurrences stay float32. "
+        "The CPU must have `avx512bf16`. `float16`: memory holds the weights of these convolutions as "
+        "float16, on GPUs also their results; kernels compute in float32. A CPU must have `f16c` or `neon`.",
     )
     length: Length = Field(
         default="exact",
@@ -162,12 +156,10 @@ class TargetFile(ExtendableSpec):
         default=None, description="Patches that replace the model's, by component."
     )
     passes: Annotated[PassList, Field(min_length=1)] | None = Field(
-        default=None,
-        description="Compiler passes that replace the model's list.",
+        default=None, description="Compiler passes that replace the model's list."
     )
     pass_context: PassContext | None = Field(
-        default=None,
-        description="Options that replace the model's; each is replaced as a whole.",
+        default=None, description="Options that replace the model's; each is replaced as a whole."
     )
     gates: Gates | None = Field(
         default=None,
@@ -191,10 +183,9 @@ class TargetFile(ExtendableSpec):
     weight_bits: dict[str, Bits] = Field(
         default={},
         description="Bits (8 to 20) to quantize weights to, by the beginning of their names in the "
-        "checkpoint, such as `decoder.encode`; the longest match counts. Each output "
-        "channel has a scale. Weights are converted to float32 when they are loaded, so "
-        "the code is the same, and gates judge the rounded weights. Biases and all other "
-        "weights are stored as they are.",
+        "checkpoint, such as `decoder.encode`; the longest match counts. Each output channel has a scale. "
+        "Weights are converted to float32 when they are loaded, so the code is the same, and gates judge the "
+        "rounded weights. Biases and all other weights are stored as they are.",
     )
     resources: Resources = Field(
         default=Resources(), description="Memory and cores that one compilation takes."

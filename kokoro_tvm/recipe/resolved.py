@@ -80,7 +80,7 @@ class Recipe(Spec):
         return self.precision if target == self.target else "float32"
 
     def utterance(self, name: str | None = None) -> UtteranceSpec:
-        """Return the utterance of a name, or the first one. Raises InputError."""
+        """Return the utterance of a name, or the first one. Raises InputError for an unknown name."""
         by_name = {utterance.name: utterance for utterance in self.utterances}
         if name is not None and name not in by_name:
             raise InputError(
@@ -99,7 +99,7 @@ class Recipe(Spec):
 
 def resolve(name: str, target: TargetFile, model: ModelFile, schedules: tuple[Schedule, ...] = ()) -> Recipe:
     """Return a target recipe over its model. Its gates are complete (`merge.resolve_gates`)."""
-    patches = target.patches.by_component() if target.patches else {}
+    patches = target.patches.model_dump(exclude_none=True) if target.patches else {}
     gates, context = target.gates or model.gates, model.pass_context
     if target.pass_context:
         context = context.model_copy(update=target.pass_context.model_dump(exclude_unset=True))

@@ -33,7 +33,7 @@ _thread = threading.local()
 
 
 def current_job() -> SpeechJob | None:
-    """Return the job of this thread."""
+    """Return the job of this thread, or None."""
     return getattr(_thread, "job", None)
 
 
@@ -178,7 +178,10 @@ class SpeechJob(AbstractAsyncContextManager["SpeechJob"], AsyncIterator[Chunk]):
             self._scheduler.acquire(self)
 
     def without_turn(self, wait: Callable[[], T]) -> T:
-        """Return the result of `wait`, on the job's thread, while others compute. Raises CancelledError."""
+        """Return the result of `wait`, on the job's thread, while others compute.
+
+        Raises CancelledError if the job was cancelled.
+        """
         self._scheduler.release(self)
         result = wait()
         self._scheduler.acquire(self)
@@ -225,11 +228,11 @@ class SpeechJob(AbstractAsyncContextManager["SpeechJob"], AsyncIterator[Chunk]):
                 self._has_ended = True
                 self._stream = None
                 del self._open_stream  # which refers to the text, and the text to the job
-                self._scheduler.finish(self)
+                self._scheduler.remove(self)
                 self._notify()
 
     def _work(self) -> None:
-        """Compute all chunks, on the job's thread. Raises CancelledError."""
+        """Compute all chunks, on the job's thread. Raises CancelledError if the job was cancelled."""
         stream = self._open_stream()
         with self._scheduler.lock:
             self._stream = stream
@@ -262,7 +265,7 @@ class SpeechJob(AbstractAsyncContextManager["SpeechJob"], AsyncIterator[Chunk]):
         return True
 
     def _deliver(self, chunk: Chunk) -> None:
-        """Hand a chunk to the reader, then wait until it has played most of what it has.
+        """Queue a chunk for the reader, then wait without the turn while `audio_buffer_s` or more is unread.
 
         Raises CancelledError if the job is cancelled.
         """

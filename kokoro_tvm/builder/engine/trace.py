@@ -42,7 +42,7 @@ class CodeTrace:
     files: tuple[str, ...] = ()
 
     def write(self, path: Path) -> None:
-        """Write the trace as JSON. Raises OSError."""
+        """Write the trace as JSON. Raises OSError if that fails."""
         path.write_text(json.dumps(asdict(self)), encoding="utf-8")
 
 
@@ -96,7 +96,7 @@ def take() -> CodeTrace:
 
 
 @contextmanager
-def unrecorded() -> Iterator[None]:
+def pause_recording() -> Iterator[None]:
     """Pause the recording, for code whose result is compared with an input of the stage."""
     if _recording is None:
         yield

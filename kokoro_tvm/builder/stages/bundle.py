@@ -21,12 +21,7 @@ _NOT_COPIED = ("config", "machine", "parameters")  # parts that are only read
 
 
 def declare(
-    place: Place,
-    recipe: Recipe,
-    parts: Files,
-    validations: Files,
-    checkpoint: Stage,
-    front_end: Stage | None,
+    place: Place, recipe: Recipe, parts: Files, validations: Files, checkpoint: Stage, front_end: Stage | None
 ) -> Stage:
     """Declare the stage.
 
@@ -44,7 +39,7 @@ def declare(
     toolchain = tools_for(recipe.target).toolchain()
 
     def compiler() -> dict[str, str]:
-        """Return the versions of linker, LLVM and C compiler. Raises BuildError."""
+        """Return the versions of linker, LLVM and C compiler. Raises BuildError if one is missing."""
         c = {"c": compiler_of(recipe).version()} if recipe.runtime.c else {}
         return {"linker": toolchain.version(), "llvm": llvm_version(), **c}
 
@@ -66,15 +61,8 @@ def declare(
             **{f"validations/{artifact}": file for artifact, file in validations.items()},
         },
         parameters={"recipe": parameters(recipe), "not_run": not_run},
-        settings=lambda: {
-            "toolchain": versions(*TVM, *TORCH),
-            "compiler": compiler(),
-        },
-        facts=lambda: {
-            **compiler(),
-            "versions": versions(*TVM, *TORCH),
-            "project": __version__,
-        },
+        settings=lambda: {"toolchain": versions(*TVM, *TORCH), "compiler": compiler()},
+        facts=lambda: {**compiler(), "versions": versions(*TVM, *TORCH), "project": __version__},
     )
 
 

@@ -34,8 +34,7 @@ def diff(
         bool, typer.Option("--all", help="Print every difference, also of stages and files.")
     ] = False,
     audio: Annotated[
-        bool,
-        typer.Option("--audio", help="Also speak a sentence with both bundles, and compare the audio."),
+        bool, typer.Option("--audio", help="Also speak a sentence with both bundles, and compare the audio.")
     ] = False,
     json: JsonOption = False,
     root: RootOption = Path(),
@@ -120,7 +119,10 @@ def _side(word: str, project: Project) -> Side:
 
 
 def _compare_audio(before: Side, now: Side) -> dict[str, float]:
-    """Speak a sentence with both, and return the durations (s) and the SNR (dB) of the shorter duration."""
+    """Speak a sentence with both; return the durations (s) and the SNR (dB) of the shorter duration.
+
+    Raises InputError if one is not built.
+    """
     from kokoro_tvm.common.errors import InputError
     from kokoro_tvm.runtime import Synthesizer
     from kokoro_tvm.validation.measure.metrics import snr_db

@@ -13,8 +13,7 @@ from kokoro_tvm.cli._output import JsonOption, RootOption
 def verify(
     recipes: Annotated[list[str] | None, typer.Argument(help="Names of recipes.", show_default="all")] = None,
     everything: Annotated[
-        bool,
-        typer.Option("--all", help="Also read every file of the store, including earlier builds."),
+        bool, typer.Option("--all", help="Also read every file of the store, including earlier builds.")
     ] = False,
     repair: Annotated[
         bool,
@@ -71,6 +70,12 @@ def verify(
 
 
 def _rebuild(word: str, recipes: list[str] | None, everything: bool, json: bool, root: Path) -> None:
+    """Run the stage `word` twice and print whether both wrote the same.
+
+    Raises:
+        InputError: The word means several stages, or other arguments are set.
+        BuildError: The outputs differ.
+    """
     from kokoro_tvm.builder.diagnostics.verify import rebuild
     from kokoro_tvm.builder.project import Project
     from kokoro_tvm.cli._output import note, print_json

@@ -40,6 +40,7 @@ class _Scheduler:
     """Order of a block's bindings: as they are, except what a shared launch waits for."""
 
     def __init__(self, bindings: Sequence[Any], context: LoweringContext) -> None:
+        """Find what each binding needs, and which calls can share a launch."""
         self._bindings = bindings
         self._context = context
         places = {binding.var: place for place, binding in enumerate(bindings)}
@@ -108,7 +109,7 @@ class _Scheduler:
         ), sharing
 
     def _emit_shared(self, members: list[int]) -> Iterator[Any]:
-        """Yield the merged call of some members, and bind their results."""
+        """Yield the merged call of members and the bindings of their results; a single one is unchanged."""
         first = self._bindings[members[0]]
         if len(members) == 1:
             yield first

@@ -38,8 +38,7 @@ def read(path: Path, expected: Shapes) -> dict[str, torch.Tensor]:
 
     Raises:
         BuildError: The file is no such export, a key would get two different tensors, or a weight of the
-        graph
-            belongs to no key.
+            graph belongs to no key.
     """
     graph = _load_graph(path)
     tensors = {tensor.name: tensor for tensor in graph.initializer}
@@ -155,7 +154,10 @@ def _strip_scopes(name: str) -> str | None:
 
 
 def _load_graph(path: Path) -> GraphProto:
-    """Return the graph of a file, without the data that lies outside of it. Raises BuildError."""
+    """Return the graph of a file, without the data that lies outside of it.
+
+    Raises BuildError if it is no ONNX file.
+    """
     import onnx
     from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 

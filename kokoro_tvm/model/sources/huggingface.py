@@ -33,7 +33,7 @@ def download(
 
 
 def _download(source: HuggingFaceSource, name: str, work: Path, log: Log) -> Path:
-    """Download a file of a repository into `work`. Raises SourceUnavailableError."""
+    """Download a file of a repository into `work`. Raises SourceUnavailableError if that fails."""
     from huggingface_hub import hf_hub_download
 
     start = time.monotonic()
@@ -42,12 +42,10 @@ def _download(source: HuggingFaceSource, name: str, work: Path, log: Log) -> Pat
             source.repo, name, revision=source.revision, local_dir=work, etag_timeout=PROBE_TIMEOUT_S
         )
     except Exception as error:  # of the hub's client and of the libraries below it
-        raise SourceUnavailableError(f"{name} cannot be downloaded: {_first_line(error)}") from error
+        reason = str(error).strip().partition("\n")[0]
+        raise SourceUnavailableError(
+            f"{name} cannot be downloaded: {type(error).__name__}: {reason}"
+        ) from error
     path = Path(str(downloaded))
     log(f"downloaded {name}: {path.stat().st_size / 1e6:.1f} MB in {time.monotonic() - start:.1f} s")
     return path
-
-
-def _first_line(error: Exception) -> str:
-    """Return class and first line of an error."""
-    return f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"

@@ -119,7 +119,10 @@ def _lock_remote(folder: str) -> Iterator[None]:
 
 @contextmanager
 def _lock_local(folder: Path) -> Iterator[None]:
-    """Hold a lock in a folder, which is created if need be. Raises InputError."""
+    """Hold a lock in a folder, which is created if need be.
+
+    Raises InputError if another process holds it, or it cannot be written.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -158,7 +161,7 @@ def _encode_speech(job: BatchSettings, utterance: BatchUtterance) -> tuple[float
     """Return the seconds of speech and the bytes of the file."""
     tts = _open_synthesizer(job.bundle, job.sha256, job.threads)
     synthesize: Callable[..., Any] = tts.from_phonemes if utterance.phonemes else tts
-    options = {"omit": utterance.omit} if utterance.omit else {}
+    options = {} if utterance.phonemes else {"language": utterance.language, "omit": utterance.omit}
     speech = synthesize(
         utterance.text, voice=utterance.voice, speed=utterance.speed, seed=utterance.seed, **options
     )

@@ -17,12 +17,7 @@ from kokoro_tvm.serving.encoding import FORMATS
 from kokoro_tvm.serving.json_input import ComputationRoute, JsonRoute
 from kokoro_tvm.serving.names import letter_of
 from kokoro_tvm.serving.requests import CaptionedRequest, CombineRequest, PhonemesRequest, PhonemizeRequest
-from kokoro_tvm.serving.responses import (
-    ComputedResponse,
-    SpeechResponse,
-    content_of,
-    respond_with_speech,
-)
+from kokoro_tvm.serving.responses import ComputedResponse, SpeechResponse, content_of, respond_with_speech
 from kokoro_tvm.serving.service import CurrentService
 
 __all__ = ["router"]
@@ -67,7 +62,7 @@ async def from_phonemes(body: PhonemesRequest, request: Request, service: Curren
 async def phonemize(body: PhonemizeRequest, request: Request, service: CurrentService) -> ComputedResponse:
     tts = service.bundles.of()
     languages = tts.bundle.languages
-    code = letter_of(body.language or next(iter(languages)), languages, "language")
+    code = letter_of(body.language or next(iter(languages)), languages)
 
     def compute() -> JSONResponse:
         """Return the phonemes and tokens of the text."""

@@ -1,8 +1,7 @@
 """Server of Wyoming, the protocol of Home Assistant: lines of JSON and audio over TCP."""
 
 # The package `wyoming` is not used: its reader takes events of any size, and ends a connection without an
-# error
-# if it cannot read one.
+# error if it cannot read one.
 
 from __future__ import annotations
 
@@ -47,7 +46,7 @@ class WyomingServer:
         return port
 
     async def start(self, host: str, port: int) -> None:
-        """Listen at a port. Raises OSError."""
+        """Listen at a port. Raises OSError if it is taken."""
         settings = self._service.settings
         shared = settings.workers > 1 or None  # every process listens
         self._server = await asyncio.start_server(

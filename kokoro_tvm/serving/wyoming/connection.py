@@ -86,7 +86,7 @@ class Connection:
         self._budget.hold(self, self._held_bytes)
 
     async def _read(self) -> Event | None:
-        """Read the next event. The end of the connection cancels the speech."""
+        """Read the next event; at the end of the connection cancel the speech and return None."""
         event = None
         try:
             event = await read_event(self._reader, self._settings.max_body_bytes, self._hold)
@@ -98,7 +98,10 @@ class Connection:
         return event
 
     async def _wait_for_event(self) -> Event | None:
-        """Return the next event. Raises the error of a speech whose text is not complete."""
+        """Return the next event, None at the end of the connection, and begin to read another one.
+
+        Raises the error of a speech whose text is not complete, and ApiError after `idle_timeout_s`.
+        """
         tasks: list[asyncio.Task[Any]] = [
             self._next_event,
             *([] if self._speech is None else [self._speech]),
@@ -127,17 +130,16 @@ class Connection:
         elif event.type == "synthesize-start":
             await self._start(event)
         elif event.type == "synthesize-chunk" and self._text is not None:
-            self._text.put(_read_string(event, "text"))
+            self._text.put(_read_text(event))
         elif event.type == "synthesize-stop":
             await self._stop()
         elif event.type == "synthesize" and self._text is None:
             text = _Text(self._settings.max_characters)
-            text.put(_read_string(event, "text"))
+            text.put(_read_text(event))
             text.feed.end()
             await self._speak(self._submit(event, text.feed))
         # Other events are for other services. A `synthesize` between start and stop repeats the whole text,
-        # which
-        # Home Assistant sends for servers that do not stream.
+        # which Home Assistant sends for servers that do not stream.
 
     async def _start(self, event: Event) -> None:
         """Begin the speech of a text that comes in chunks. Raises ApiError if one is open."""
@@ -173,7 +175,10 @@ class Connection:
         return self._job
 
     def _choose_voice(self, event: Event) -> str | None:
-        """Return the voice of an event, by name or language; None for the default. Raises ApiError."""
+        """Return the voice of an event, by name or language; None for the default.
+
+        Raises ApiError if there is none.
+        """
         voice: Any = event.data.get("voice") or {}
         if not isinstance(voice, dict):
             raise ApiError(400, "`voice` should be an object.", "voice", "invalid_type")
@@ -254,13 +259,13 @@ class _Text:
         self.feed.put(chunk)
 
 
-def _read_string(event: Event, field: str) -> str:
-    """Return a text of an event. Raises ApiError if it is missing or of another type."""
-    return _validate(_STRING, event.data.get(field), field)
+def _read_text(event: Event) -> str:
+    """Return the text of an event. Raises ApiError if it is missing or of another type."""
+    return _validate(_STRING, event.data.get("text"), "text")
 
 
 def _validate(adapter: TypeAdapter[str], value: Any, field: str) -> str:
-    """Return a valid value. Raises ApiError."""
+    """Return a valid value. Raises ApiError for an invalid one."""
     try:
         return adapter.validate_python(value, strict=True)
     except ValidationError as error:

@@ -81,7 +81,8 @@ class Runner(ABC):
     def start(self, program: Path, libraries: Sequence[Path] = ()) -> Start | None:
         """Return how to start a program of the target's platform; None if only libraries are executed.
 
-        `libraries` is the TVM runtime, for a runner that `needs_runtime`. Raises BuildError.
+        `libraries` is the TVM runtime, for a runner that `needs_runtime`. Raises BuildError if the program
+        cannot be prepared.
         """
         return None
 
@@ -89,14 +90,17 @@ class Runner(ABC):
 def open_synthesizer(
     runner: Runner, bundle: Path, threads: int, libraries: Sequence[Path] = ()
 ) -> Synthesizer:
-    """Open a synthesizer whose components a runner executes; see `Runner.session`. Raises BundleError."""
+    """Open a synthesizer whose components a runner executes; see `Runner.session`.
+
+    Raises BundleError for an invalid bundle.
+    """
     from kokoro_tvm.runtime import read_bundle
 
     return open_parts(runner, read_bundle(bundle), threads, libraries)
 
 
 def open_parts(runner: Runner, bundle: Bundle, threads: int, libraries: Sequence[Path] = ()) -> Synthesizer:
-    """Open a synthesizer of a bundle that was read, or that has no folder of its own yet."""
+    """Open a synthesizer of a manifest, whose files need not be in one folder; see `Runner.session`."""
     from kokoro_tvm.runtime import Synthesizer
     from kokoro_tvm.runtime.bundle.voices import Voices
 

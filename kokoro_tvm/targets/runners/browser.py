@@ -47,6 +47,7 @@ class Browser(RunnerProcess):
     """Server process whose requests a page of a browser answers."""
 
     def __init__(self, program: str, name: str, runtime: Path, settings: str) -> None:
+        """Serve the page on this machine, and start a browser that opens it with a new profile."""
         self._exchanges = _Exchanges(runtime)
         self._http = _serve(self._exchanges)
         profile = mkdtemp(prefix="kokoro-tvm-chromium-")
@@ -117,7 +118,7 @@ class _Exchanges:
         return file.read_bytes() if is_served and file.is_file() else None
 
     def post(self, path: str, content: bytes) -> None:
-        """Pass on what the page posted: a reply, or the message of its failure."""
+        """Queue a reply that the page posted, or as text the message of its failure; ignore other paths."""
         if path == "reply":
             self.replies.put(content)
         elif path == "failure":

@@ -36,7 +36,7 @@ class ProbeResult:
 
     @property
     def first(self) -> ProbeRow | None:
-        """The first value that diverges."""
+        """The first value that diverges, or None."""
         return self.rows[-1] if self.rows and self.rows[-1].diverges else None
 
     def require(self) -> None:
@@ -60,15 +60,10 @@ class ProbeResult:
 
     def to_json(self) -> dict[str, Any]:
         """Return the result as JSON data."""
-        return {
-            "artifact": self.artifact,
-            "tolerance": self.tolerance,
-            "allowance": ALLOWANCE,
-            "alone": self.alone,
-            "wanted": self.requested,
-            "first_diverging": self.first.value.name if self.first else None,
-            "values": [row.to_json() for row in self.rows],
-        }
+        head = {"artifact": self.artifact, "tolerance": self.tolerance, "allowance": ALLOWANCE}
+        first = self.first.value.name if self.first else None
+        head |= {"alone": self.alone, "wanted": self.requested, "first_diverging": first}
+        return head | {"values": [row.to_json() for row in self.rows]}
 
 
 @dataclass(frozen=True)
@@ -148,7 +143,7 @@ class Probe:
     def _compare_batch(
         self, values: Sequence[Value], program: Any, inputs: Sequence[Array], length: int
     ) -> Iterator[ProbeRow]:
-        """Run a program, whose outputs are the values, compiled and in PyTorch."""
+        """Yield a row for each value: the outputs of a program, compiled and in PyTorch."""
         nodes = [value.node for value in values]
         self.progress(f"PyTorch float32 and float64: {len(nodes)} values")
         pytorch, truth = (
