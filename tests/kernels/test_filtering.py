@@ -84,7 +84,9 @@ def test_transforms_compute_every_product(filtering: Filtering) -> None:
 @given(st.data())
 @settings(max_examples=200, deadline=None)
 def test_transforms_match_convolution(data: st.DataObject) -> None:
-    filtering = data.draw(st.sampled_from(CIRCLES + [f for f in FILTERINGS + COMPOSED if f.inner.points <= 8]))
+    filtering = data.draw(
+        st.sampled_from(CIRCLES + [f for f in FILTERINGS + COMPOSED if f.inner.points <= 8])
+    )
     numbers = st.floats(-1e3, 1e3)
     taps, samples = (
         np.array(data.draw(st.lists(numbers, min_size=size, max_size=size)))

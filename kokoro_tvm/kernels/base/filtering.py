@@ -10,10 +10,10 @@ filtering takes m taps and yields m results, the next group of taps sees the sam
 Transformed rows are then the samples, and transformed groups the taps, of an outer filtering. F(2, 2) of
 F(4, 4) has 21 products for 8 results of 8 taps and loses little more than F(4, 4) does.
 
-Where rounding matters more than the cost of transforms, most points are complex and of magnitude one, so that no
-power of a point is large. A point and its conjugate take three real products, in directions of the complex
-plane 60 degrees apart, instead of the two that two real points take. F(14, 11) has 32 products on the circle and
-loses less than F(2, 2) does of F(4, 4).
+Where operands are rounded to few bits, most points are complex and of magnitude one, so that no power of a
+point is large. A point and its conjugate take three real products, in directions of the complex plane 60
+degrees apart, instead of the two that two real points take. On the circle, F(14, 11) has 32 products for 14
+results and loses less than F(4, 4) does.
 """
 
 from __future__ import annotations
@@ -131,8 +131,9 @@ class Transforms:
     """Matrices of a filtering: results = output @ ((weight @ taps) * (signal @ samples)).
 
     Rows of `signal` and columns of `output` that belong to opposite points differ only in the sign of every
-    other entry, so that their `halves` have half as many nonzero entries. Of the three directions of a complex
-    point, the third row of `signal` is the sum of the other two, the third column of `output` their difference.
+    other entry, so that their `halves` have half as many nonzero entries. Of the three directions of a
+    complex point, the third row of `signal` is the sum of the other two, the third column of `output` their
+    difference.
 
     Attributes:
         output: float64 (outputs, points).
@@ -231,7 +232,9 @@ def _transform_on_circle(filtering: Filtering) -> Transforms:
     upper = [cmath.rect(1, math.pi / 2 - (i + 0.5) * step) for i in range(filtering.fours)]
     real = _BESIDE_CIRCLE[n // 2 % 2]
     points = [0, *(s * a for a in (*real, *upper, *(z.conjugate() for z in upper)) for s in (1, -1))]
-    output, weight, signal = [], [], []
+    output: list[np.ndarray] = []
+    weight: list[np.ndarray] = []
+    signal: list[np.ndarray] = []
 
     def powers(point: complex, count: int, factor: complex = 1) -> np.ndarray:
         return np.array([(factor * point**i).real for i in range(count)])

@@ -349,12 +349,10 @@ def _fill(
 ) -> None:
     """Fill signal[point][row][channel] with activated, transformed rows; zeros outside the valid steps."""
     inner, outer = plan.filtering.inner, plan.filtering.outer
-    terms = plan.operand.terms
     fresh, overlap = inner.outputs, inner.taps - 1
 
-    def channels(residue: int, c: Expr, width: int) -> None:
-        """Fill all rows of the neighbouring vectors of `width` channels that are packed into one."""
-        starts = [c, *(c + i * width for i in range(1, terms))]
+    def channels(residue: int, starts: list[Expr], lane: Expr, width: int) -> None:
+        """Fill all rows of lanes from `lane` on with the vectors of `width` channels from `starts` on."""
         applies = [source.activation.channels(k, start, width) for start in starts]
         zero = const(0.0, dtype(width))
 
@@ -379,7 +377,8 @@ def _fill(
 
         def put(point: int, row: Expr, values: Sequence[Expr]) -> None:
             """Round vectors to the operand's dtype and store them at a point of a row of the signal."""
-            at = (point * pitch + row) * plan.row_floats + residue * source.channels // terms + c // terms
+            first_lane = residue * plan.operand.lanes(source.channels)
+            at = (point * pitch + row) * plan.row_floats + first_lane + lane
             k.store(signal, plan.operand.round(tuple(values)), at, lanes=width)
 
         if plan.filtering == DIRECT:
@@ -432,8 +431,8 @@ def _fill(
                     store_all(point, values)
             if inner.circle:
                 with k.loop(rows // plan.dilation) as q:
-                    for p, vectors in forward_together(k, transforms(inner), next_window(start_of(q)), width):
-                        put(p, q * plan.dilation + step, vectors)
+                    for p, values in forward_together(k, transforms(inner), next_window(start_of(q)), width):
+                        put(p, q * plan.dilation + step, values)
                 return
             with k.loop(rows // plan.dilation) as q:
                 first = q * outer.outputs + (outer.taps - 1)

@@ -18,6 +18,9 @@ from kokoro_tvm.kernels.cpu.operand import BFLOAT16, FLOAT32, OPERANDS, Operand
 
 # From this many weights on, reading transformed weights, two to three times as many, takes too long.
 _WIDE = 512 * 512
+# Channels from which on a layer is rounded whose channels are not whole pairs of vectors. The decoder's first
+# layer has 514: little time, and its errors pass through all others.
+_FEWEST_UNEVEN = 1024
 _TILE_ROWS = 32  # two AMX tiles; each is multiplied by the two tiles of a column block
 _LARGEST_DILATION = 6  # a register tile holds whole dilations
 
@@ -48,13 +51,11 @@ class ConvPlan:
     @cached_property
     def operand(self) -> Operand:
         """Operand of the features' precision; float32 if the layer cannot use it."""
-        # It loses a few bits, which only tolerant layers may, and channels must fill its lanes; AMX's tiles
-        # whole. Layers of one tap read pitch in Hz, not normalized, of which bfloat16 would leave eight bits.
+        # It loses a few bits, which only tolerant layers may, and channels must fill its lanes.
         operand, channels = OPERANDS[self.features.precision], self.channels // self.stride
-        together = operand.terms * self.features.lanes
-        unit = together if self.features.tiles else operand.terms
-        fits = operand.terms == 1 or (self.taps > 1 and channels >= together and channels % unit == 0)
-        return operand if self.tolerant and fits else FLOAT32
+        whole = channels % (operand.terms * self.features.lanes) == 0
+        uneven = channels >= _FEWEST_UNEVEN and self.stride == 1 and not self.features.tiles
+        return operand if self.tolerant and (whole or uneven or operand.terms == 1) else FLOAT32
 
     @property
     def tiles_multiply(self) -> bool:
@@ -116,7 +117,7 @@ class ConvPlan:
     @property
     def terms(self) -> int:
         """Lanes that a result sums per tap and point."""
-        return self.channels // self.operand.terms
+        return self.stride * self.operand.lanes(self.channels // self.stride)
 
     @property
     def groups(self) -> int:

@@ -34,9 +34,31 @@ define <16 x float> @kokoro_odd(<16 x i32> %a) alwaysinline {
 }
 define <16 x i32> @kokoro_pair(<16 x float> %even, <16 x float> %odd) alwaysinline {
   %r = call <32 x bfloat> @llvm.x86.avx512bf16.cvtne2ps2bf16.512(<16 x float> %odd, <16 x float> %even)
-  %s = shufflevector <32 x bfloat> %r, <32 x bfloat> poison, <32 x i32> <i32 0, i32 16, i32 1, i32 17, i32 2, i32 18, i32 3, i32 19, i32 4, i32 20, i32 5, i32 21, i32 6, i32 22, i32 7, i32 23, i32 8, i32 24, i32 9, i32 25, i32 10, i32 26, i32 11, i32 27, i32 12, i32 28, i32 13, i32 29, i32 14, i32 30, i32 15, i32 31>
+  %s = shufflevector <32 x bfloat> %r, <32 x bfloat> poison, <32 x i32> <
+    i32 0, i32 16, i32 1, i32 17, i32 2, i32 18, i32 3, i32 19,
+    i32 4, i32 20, i32 5, i32 21, i32 6, i32 22, i32 7, i32 23,
+    i32 8, i32 24, i32 9, i32 25, i32 10, i32 26, i32 11, i32 27,
+    i32 12, i32 28, i32 13, i32 29, i32 14, i32 30, i32 15, i32 31>
   %p = bitcast <32 x bfloat> %s to <16 x i32>
   ret <16 x i32> %p
+}
+define i32 @kokoro_split(float %x) alwaysinline {
+  %v = insertelement <16 x float> zeroinitializer, float %x, i32 0
+  %h = call <32 x bfloat>
+    @llvm.x86.avx512bf16.cvtne2ps2bf16.512(<16 x float> zeroinitializer, <16 x float> %v)
+  %i = bitcast <32 x bfloat> %h to <16 x i32>
+  %high = extractelement <16 x i32> %i, i32 0
+  %bits = shl i32 %high, 16
+  %near = bitcast i32 %bits to float
+  %rest = fsub float %x, %near
+  %w = insertelement <16 x float> zeroinitializer, float %rest, i32 0
+  %l = call <32 x bfloat>
+    @llvm.x86.avx512bf16.cvtne2ps2bf16.512(<16 x float> zeroinitializer, <16 x float> %w)
+  %j = bitcast <32 x bfloat> %l to <16 x i32>
+  %low = extractelement <16 x i32> %j, i32 0
+  %upper = shl i32 %low, 16
+  %p = or i32 %high, %upper
+  ret i32 %p
 }
 define <16 x i32> @kokoro_round_pairs(<16 x float> %first, <16 x float> %second) alwaysinline {
   %r = call <32 x bfloat> @llvm.x86.avx512bf16.cvtne2ps2bf16.512(<16 x float> %second, <16 x float> %first)
@@ -65,6 +87,11 @@ def unpack_pairs(pairs: Any) -> tuple[Any, Any]:
 def pack_pairs(even: Any, odd: Any) -> Any:
     """Round two float32x16 to nearest even: the low and the high bfloat16 of every lane, as int32x16."""
     return tvm.tirx.call_pure_extern("int32x16", "kokoro_pair", even, odd)
+
+
+def split(value: Any) -> Any:
+    """Return a float32 as the nearest bfloat16 and what that leaves, which is rounded: a pair, as int32."""
+    return tvm.tirx.call_pure_extern("int32", "kokoro_split", value)
 
 
 def round_pairs(first: Any, second: Any) -> Any:

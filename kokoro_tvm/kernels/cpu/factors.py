@@ -22,7 +22,9 @@ class ConvWeights:
 
     def __init__(self, k: CpuKernel, plan: ConvPlan, weight: Any, matrix: Any | None) -> None:
         self._k, self._plan, self._weight, self._matrix = k, plan, weight, matrix
-        self._transformed = k.scratch(plan.terms * plan.columns, plan.operand.dtype) if matrix is not None else None
+        self._transformed = (
+            k.scratch(plan.terms * plan.columns, plan.operand.dtype) if matrix is not None else None
+        )
 
     def prepare(self, column_block: Expr, point: Expr, base: Expr) -> None:
         """Transform the taps of a column block, from tap `base` on, if the kernel does so."""

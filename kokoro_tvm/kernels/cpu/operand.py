@@ -12,12 +12,14 @@ from numpy.typing import NDArray
 
 from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.kernels.base.filtering import Filtering
-from kokoro_tvm.kernels.cpu.bfloat16 import pack_pairs
 from kokoro_tvm.kernels.cpu import dot
-from kokoro_tvm.kernels.base.expressions import ceildiv, const, minimum
+from kokoro_tvm.kernels.cpu.bfloat16 import pack_pairs
 from kokoro_tvm.kernels.cpu.kernel import CpuKernel
 
 Expr = Any
+LanesBody = Callable[[list[Expr], Expr, int], None]
+
+_PAIRED = 32  # channels of two vectors of the 16 lanes that bfloat16's instructions have
 
 
 class Operand(ABC):
@@ -49,19 +51,26 @@ class Operand(ABC):
 
     @abstractmethod
     def pack(self, weight: NDArray[np.float32]) -> np.ndarray:
-        """Pack weights (..., channels, columns) to lanes (..., channels / terms, columns)."""
+        """Pack weights (..., channels, columns) to lanes (..., lanes(channels), columns)."""
+
+    @abstractmethod
+    def lanes(self, channels: int) -> int:
+        """Return the lanes that hold the channels of a step."""
 
     @abstractmethod
     def instructions(self) -> AbstractContextManager[Any]:
         """Return a context for the code that uses the expressions below."""
 
     @abstractmethod
-    def loop_lanes(self, k: CpuKernel, channels: int, body: Callable[[Expr, int], None]) -> None:
-        """Run `body(c, lanes)` for all channels: `terms` vectors of `lanes` channels from `c` on."""
+    def loop_lanes(self, k: CpuKernel, channels: int, body: LanesBody) -> None:
+        """Run `body(starts, lane, width)` for all channels.
+
+        Vectors of `width` channels, one from each of `starts` on, are packed into lanes from `lane` on.
+        """
 
     @abstractmethod
     def round(self, vectors: tuple[Expr, ...]) -> Expr:
-        """Round `terms` neighbouring float32 vectors to one vector of packed lanes."""
+        """Round the vectors of `loop_lanes` to one vector of packed lanes."""
 
     @abstractmethod
     def unpack(self, lanes: Expr) -> tuple[Expr, ...]:
@@ -92,11 +101,14 @@ class _Float32(Operand):
     def pack(self, weight: NDArray[np.float32]) -> np.ndarray:
         return weight
 
+    def lanes(self, channels: int) -> int:
+        return channels
+
     def instructions(self) -> AbstractContextManager[Any]:
         return nullcontext()
 
-    def loop_lanes(self, k: CpuKernel, channels: int, body: Callable[[Expr, int], None]) -> None:
-        k.vectorize(channels, body)
+    def loop_lanes(self, k: CpuKernel, channels: int, body: LanesBody) -> None:
+        k.vectorize(channels, lambda c, width: body([c], c, width))
 
     def round(self, vectors: tuple[Expr, ...]) -> Expr:
         (vector,) = vectors
@@ -132,7 +144,11 @@ class _Float16Weights(_Float32):
 
 
 class _Bfloat16(Operand):
-    """Pairs of neighbouring channels in int32 lanes, the first one low; see `dot`."""
+    """Pairs of neighbouring channels in int32 lanes, the first one low; see `dot`.
+
+    Channels that do not fill two vectors have a lane each: the value as a pair of bfloat16, times the weight
+    twice. Kokoro's are pitch and energy, of which eight bits are too few.
+    """
 
     name, dtype, stored, terms = "bfloat16", "int32", "int32", 2
     filterings = (
@@ -143,23 +159,27 @@ class _Bfloat16(Operand):
     )
 
     def pack(self, weight: NDArray[np.float32]) -> np.ndarray:
-        return pack_pairs(weight[..., 0::2, :], weight[..., 1::2, :])
+        whole = weight.shape[-2] // _PAIRED * _PAIRED
+        pairs, rest = weight[..., :whole, :], weight[..., whole:, :]
+        packed = pack_pairs(pairs[..., 0::2, :], pairs[..., 1::2, :]), pack_pairs(rest, rest)
+        return np.concatenate(packed, axis=-2)
+
+    def lanes(self, channels: int) -> int:
+        return channels // _PAIRED * _PAIRED // 2 + channels % _PAIRED
 
     def instructions(self) -> AbstractContextManager[Any]:
         return dot.define_bfloat16_instructions()
 
-    def loop_lanes(self, k: CpuKernel, channels: int, body: Callable[[Expr, int], None]) -> None:
-        together = self.terms * k.lanes
-        if channels < together or channels % self.terms:
-            raise ValueError(f"{channels} channels do not fill pairs of vectors of {k.lanes}")
-        with k.loop(ceildiv(channels, together)) as i:
-            begin = i * together
-            # The last pair of vectors may overlap the one before, whose channels it computes again.
-            body(k.let(begin if channels % together == 0 else minimum(begin, const(channels - together, k.index_dtype))), k.lanes)
+    def loop_lanes(self, k: CpuKernel, channels: int, body: LanesBody) -> None:
+        with k.loop(channels // _PAIRED) as i:
+            c = k.let(i * _PAIRED)
+            body([c, c + k.lanes], c // 2, k.lanes)
+        with k.loop(channels % _PAIRED) as i:
+            c = k.let(channels // _PAIRED * _PAIRED + i)
+            body([c], c - channels // _PAIRED * k.lanes, 1)
 
     def round(self, vectors: tuple[Expr, ...]) -> Expr:
-        first, second = vectors
-        return dot.round_pairs(first, second)
+        return dot.round_pairs(*vectors) if len(vectors) == 2 else dot.split(*vectors)
 
     def unpack(self, lanes: Expr) -> tuple[Expr, ...]:
         return dot.unpack_pairs(lanes)
