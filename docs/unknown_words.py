@@ -1,9 +1,11 @@
 """Measure on held-out words how names are converted and how letters are read.
 
-    python docs/unknown_words.py LEXICON CMUDICT  # prints a table
+    python docs/unknown_words.py LEXICON CMUDICT [WIKTIONARY]  # prints a table
 
-LEXICON: the folder `misaki/data`. CMUDICT: the file cmudict.dict. A twentieth of the stems is held out.
-Readings are equivalent if they differ at most in stress, taps and reduced vowels.
+LEXICON: the folder `misaki/data`. CMUDICT: the file cmudict.dict. WIKTIONARY: a file of WikiPron with American
+words (eng_latn_us_broad.tsv), to see how far two dictionaries agree. A twentieth of the stems is held out. A
+reading is right if it is any of the dictionary's. Readings are equivalent if they differ at most in stress, taps
+and reduced vowels.
 """
 
 from __future__ import annotations
@@ -12,12 +14,14 @@ import hashlib
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import product
 from pathlib import Path
 
 from kokoro_tvm.model.front_end.conversion import plain_words
 from kokoro_tvm.model.front_end.pronunciations import convert_phones, read_cmudict
 from kokoro_tvm.model.front_end.training import train, training_words
+from kokoro_tvm.runtime.text.frontend.dictionary import Entry
 from kokoro_tvm.runtime.text.frontend.joint_ngrams import JointNgrams
 
 _ENDING = re.compile(r"(?<=....)(ingly|edly|iness|ness|less|ings|ing|ers|ed|er|es|ly|s|e|y|ie)$")
@@ -49,20 +53,43 @@ def _reduction(stress: str, symbol: str) -> int:
     return 2 if symbol == "ə" or (not stress and symbol in _REDUCED) else int(not stress and symbol in _LAX)
 
 
-def measure(label: str, expected: Mapping[str, str], read: Callable[[str], str | None]) -> None:
+def measure(label: str, expected: Mapping[str, Sequence[str]], read: Callable[[str], Sequence[str]]) -> None:
     """Print a row: words, and the share that is read right exactly, but for stress, and equivalently."""
     words = sorted(expected, key=lambda word: hashlib.sha256(word.encode()).digest())[:_MOST]
-    pairs = [(read(word) or "", expected[word]) for word in words]
     tests: Iterable[Callable[[str, str], bool]] = (
         str.__eq__,
         lambda one, other: one.translate(_STRESS) == other.translate(_STRESS),
         is_equivalent,
     )
-    shares = [f"{sum(test(*pair) for pair in pairs) / len(pairs):.1%}" for test in tests]
-    print(f"| {label} | {len(pairs):,} | {' | '.join(shares)} |", flush=True)
+    readings = {word: read(word) for word in words}
+    shares = [
+        sum(any(test(*pair) for pair in product(readings[word], expected[word])) for word in words)
+        / len(words)
+        for test in tests
+    ]
+    print(f"| {label} | {len(words):,} | {' | '.join(f'{share:.1%}' for share in shares)} |", flush=True)
 
 
-def main(lexicon: Path, cmudict: Path) -> None:
+def read_wikipron(path: Path) -> dict[str, list[str]]:
+    """Return words with the pronunciations of a file of WikiPron."""
+    words: dict[str, list[str]] = {}
+    for line in path.read_text(encoding="utf-8").splitlines():
+        word, _, sounds = line.partition("\t")
+        if word.isascii() and word.isalpha() and word != word.upper() and len(word) > 2:
+            words.setdefault(word.lower(), []).append(sounds.replace(" ", ""))
+    return words
+
+
+def list_readings(entries: Mapping[str, Entry]) -> dict[str, list[str]]:
+    """Return the words in small letters with all readings of a lexicon."""
+    readings: dict[str, list[str]] = {}
+    for word, entry in entries.items():
+        every = [entry] if isinstance(entry, str) else [reading for reading in entry.values() if reading]
+        readings.setdefault(word.lower(), []).extend(every)
+    return readings
+
+
+def main(lexicon: Path, cmudict: Path, wiktionary: Path | None = None) -> None:
     """Print the table for both Englishes."""
     phones = read_cmudict(cmudict)
     print("| held-out words | number | exact | without stress | equivalent |\n|---|---|---|---|---|")
@@ -71,24 +98,35 @@ def main(lexicon: Path, cmudict: Path) -> None:
             json.loads((lexicon / f"{variant}_{kind}.json").read_text(encoding="utf-8"))
             for kind in ("gold", "silver")
         )
-        words = plain_words({**silver, **gold})
+        words, readings = plain_words({**silver, **gold}), list_readings({**silver, **gold})
         learned = {word: phonemes for word, phonemes in words.items() if not is_held_out(word)}
-        held_out = {word: phonemes for word, phonemes in words.items() if is_held_out(word)}
+        held_out = {word: readings[word] for word in words if word not in learned}
         checked = {word: phonemes for word, phonemes in plain_words(gold).items() if word in learned}
-        converted = convert_phones(phones, checked, learned.__contains__)
+        converted = convert_phones(phones, checked, learned.__contains__, variant == "gb")
         common = {
-            word: held_out[word] for word in plain_words(gold) if word in held_out and word in converted
+            word: held_out[word] for word in held_out.keys() & converted.keys() & plain_words(gold).keys()
         }
-        measure(f"{name}: ARPAbet of CMUdict", common, converted.get)
-        names = {word: phonemes for word, phonemes in converted.items() if word not in words}
-        unheld = {word: phonemes for word, phonemes in names.items() if not is_held_out(word)}
+        measure(f"{name}: ARPAbet of CMUdict", common, lambda word: converted[word][:1])
+        names = {word: every for word, every in converted.items() if word not in words}
+        unheld = {word: phonemes for word, (phonemes, *_) in names.items() if not is_held_out(word)}
         letters = JointNgrams(train(training_words(learned | unheld)))
+
+        def read(word: str) -> list[str]:
+            return [letters.read(word) or ""]
+
         capitals = {word.lower() for word in gold if word.istitle()}
-        measure(f"{name}: letters of the lexicon's words", held_out, letters.read)
-        proper = {word: phonemes for word, phonemes in held_out.items() if word in capitals}
-        measure(f"{name}: letters of its names", proper, letters.read)
-        others = {word: phonemes for word, phonemes in names.items() if is_held_out(word)}
-        measure(f"{name}: letters of CMUdict's other words", others, letters.read)
+        measure(f"{name}: letters of the lexicon's words", held_out, read)
+        measure(f"{name}: letters of its names", {w: held_out[w] for w in held_out if w in capitals}, read)
+        others = {word: every for word, every in names.items() if is_held_out(word)}
+        measure(f"{name}: letters of CMUdict's other words", others, read)
+        if wiktionary is not None and variant == "us":
+            sounds = convert_phones(read_wikipron(wiktionary), checked, learned.__contains__, british=False)
+            both = {word: sounds[word] for word in others if word in sounds}
+            measure("American: CMUdict's other words in Wiktionary, by CMUdict", both, others.__getitem__)
+            measure("American: the same, letters", both, read)
+            both = {word: sounds[word] for word in held_out if word in sounds}
+            measure("American: the lexicon's words in Wiktionary, by the lexicon", both, held_out.__getitem__)
+            measure("American: the same, letters", both, read)
 
 
 if __name__ == "__main__":

@@ -204,8 +204,22 @@ def test_convert_phones_learns_from_common_words(tmp_path: Path) -> None:
     cmudict = read_cmudict(tmp_path / "cmudict.dict")
     assert sorted(cmudict) == sorted([*RHYMES, "obait"])
     lexicon = {word: phonemes for word, phonemes in RHYMES.items() if word not in ("tate", "sock")}
-    converted = convert_phones(cmudict, lexicon, lexicon.__contains__)
-    assert (converted["tate"], converted["sock"]) == ("tˈAt", "sˈɑk")
+    converted = convert_phones(cmudict, lexicon, lexicon.__contains__, british=False)
+    assert (converted["tate"], converted["sock"]) == (["tˈAt"], ["sˈɑk"])
+    assert convert_phones(cmudict, lexicon, lambda word: word != "bat", british=False) == {
+        "bat": ["bˈæt", "bˈAt"]
+    }
+
+
+def test_convert_phones_writes_no_british_r_without_a_vowel_after_it(tmp_path: Path) -> None:
+    lines = [f"ba{end}d B AA1 R {end.upper()} D" for end in "bdfgklmnpstvz"] + [
+        "bar B AA1 R",
+        "barn B AA1 R N",
+    ]
+    (tmp_path / "cmudict.dict").write_text("\n".join(lines), encoding="utf-8")
+    cmudict = read_cmudict(tmp_path / "cmudict.dict")
+    lexicon = {f"ba{end}d": f"bˈɑɹ{end}d" for end in "bdfgklmnpstvz"}
+    assert convert_phones(cmudict, lexicon, lexicon.__contains__, british=True)["bar"] == ["bˈɑ"]
     (tmp_path / "cmudict.dict").write_text("nothing", encoding="utf-8")
     with pytest.raises(BuildError, match="no entries"):
         read_cmudict(tmp_path / "cmudict.dict")

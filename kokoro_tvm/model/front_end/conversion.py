@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -185,7 +185,7 @@ def _rule_arrays(folder: Path) -> Arrays:
         }
 
 
-def _lexicon_arrays(folder: Path, variant: str, cmudict: Mapping[str, str]) -> Arrays:
+def _lexicon_arrays(folder: Path, variant: str, cmudict: Mapping[str, Sequence[str]]) -> Arrays:
     """Return the tensors of one English: its lexicon, names from CMUdict, and letter-to-sound."""
     gold, silver = (_entries(folder / f"{variant}_{kind}.json") for kind in ("gold", "silver"))
     packed = pack_dictionary(gold), pack_dictionary(silver)
@@ -194,7 +194,8 @@ def _lexicon_arrays(folder: Path, variant: str, cmudict: Mapping[str, str]) -> A
     def is_known(word: str) -> bool:
         return lexicon.read(word.capitalize(), "NNP", FollowingSound(), None) is not None
 
-    names = convert_phones(cmudict, plain_words(gold), is_known) if cmudict else {}
+    converted = convert_phones(cmudict, plain_words(gold), is_known, variant == "gb") if cmudict else {}
+    names = {word: readings[0] for word, readings in converted.items()}
     words = plain_words({**silver, **gold})
     return {
         f"lexicon.{variant}.gold": _bytes(packed[0]),
