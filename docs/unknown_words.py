@@ -2,10 +2,10 @@
 
     python docs/unknown_words.py LEXICON CMUDICT [WIKTIONARY]  # prints a table
 
-LEXICON: the folder `misaki/data`. CMUDICT: the file cmudict.dict. WIKTIONARY: a file of WikiPron with American
-words (eng_latn_us_broad.tsv), to see how far two dictionaries agree. A twentieth of the stems is held out. A
-reading is right if it is any of the dictionary's. Readings are equivalent if they differ at most in stress, taps
-and reduced vowels.
+LEXICON: the folder `misaki/data`. CMUDICT: the file cmudict.dict. WIKTIONARY: American words of WikiPron
+(eng_latn_us_broad.tsv), to see how far dictionaries agree. A twentieth of the stems is held out. A reading is
+right if it is any of the dictionary's. Readings are equivalent if they differ at most in stress, taps and
+reduced vowels.
 """
 
 from __future__ import annotations
@@ -15,14 +15,17 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
 from kokoro_tvm.model.front_end.conversion import plain_words
+from kokoro_tvm.model.front_end.network_file import network_arrays, shared_network_arrays
 from kokoro_tvm.model.front_end.pronunciations import convert_phones, read_cmudict
 from kokoro_tvm.model.front_end.training import train, training_words
 from kokoro_tvm.runtime.text.frontend.dictionary import Entry
 from kokoro_tvm.runtime.text.frontend.joint_ngrams import JointNgrams
+from kokoro_tvm.runtime.text.frontend.letter_network import LetterNetwork
 
 _ENDING = re.compile(r"(?<=....)(ingly|edly|iness|ness|less|ings|ing|ers|ed|er|es|ly|s|e|y|ie)$")
 _STRESS = str.maketrans("", "", "ˈˌ")
@@ -89,44 +92,86 @@ def list_readings(entries: Mapping[str, Entry]) -> dict[str, list[str]]:
     return readings
 
 
+@dataclass(frozen=True)
+class Split:
+    """Words of one English.
+
+    Attributes:
+        lexicon: misaki's words with their phonemes.
+        held_out: Those that nothing is learned from, with all their readings.
+        checked: Those of the others that were checked by hand.
+        converted: CMUdict's words that are not learned from the lexicon, with all their readings.
+        capitals: misaki's names in small letters.
+    """
+
+    lexicon: Mapping[str, str]
+    held_out: Mapping[str, Sequence[str]]
+    checked: Mapping[str, str]
+    converted: Mapping[str, Sequence[str]]
+    capitals: frozenset[str]
+
+    def training_words(self) -> list[tuple[str, str]]:
+        """Return the words that letters are learned from, with their phonemes."""
+        names = {word: readings[0] for word, readings in self.converted.items() if word not in self.lexicon}
+        return training_words(
+            {w: phonemes for w, phonemes in (names | self.lexicon).items() if not is_held_out(w)}
+        )
+
+
+def split_words(folder: Path, phones: Mapping[str, Sequence[str]], variant: str) -> Split:
+    """Read the words of American ("us") or British ("gb") English."""
+    gold, silver = (
+        json.loads((folder / f"{variant}_{kind}.json").read_text(encoding="utf-8"))
+        for kind in ("gold", "silver")
+    )
+    lexicon, readings = plain_words({**silver, **gold}), list_readings({**silver, **gold})
+    checked = {word: phonemes for word, phonemes in plain_words(gold).items() if not is_held_out(word)}
+    return Split(
+        lexicon,
+        {word: readings[word] for word in lexicon if is_held_out(word)},
+        checked,
+        convert_phones(
+            phones, checked, lambda word: word in lexicon and not is_held_out(word), variant == "gb"
+        ),
+        frozenset(word.lower() for word in gold if word.istitle()),
+    )
+
+
 def main(lexicon: Path, cmudict: Path, wiktionary: Path | None = None) -> None:
     """Print the table for both Englishes."""
     phones = read_cmudict(cmudict)
     print("| held-out words | number | exact | without stress | equivalent |\n|---|---|---|---|---|")
     for variant, name in (("us", "American"), ("gb", "British")):
-        gold, silver = (
-            json.loads((lexicon / f"{variant}_{kind}.json").read_text(encoding="utf-8"))
-            for kind in ("gold", "silver")
+        measure_english(name, variant, split_words(lexicon, phones, variant), wiktionary)
+
+
+def measure_english(name: str, variant: str, words: Split, wiktionary: Path | None) -> None:
+    """Print the rows of one English."""
+    held_out, converted = words.held_out, words.converted
+    packed = train(words.training_words())
+    network = LetterNetwork(
+        shared_network_arrays() | network_arrays(variant, JointNgrams(packed).graphones), variant
+    )
+    letters = JointNgrams(packed, network)
+
+    def read(word: str) -> list[str]:
+        return [letters.read(word) or ""]
+
+    common = {word: held_out[word] for word in held_out if word in converted}
+    measure(f"{name}: ARPAbet of CMUdict", common, lambda word: converted[word][:1])
+    measure(f"{name}: letters of the lexicon's words", held_out, read)
+    names = {word: held_out[word] for word in held_out if word in words.capitals}
+    measure(f"{name}: letters of its names", names, read)
+    others = {word: converted[word] for word in converted if word not in words.lexicon and is_held_out(word)}
+    measure(f"{name}: letters of CMUdict's other words", others, read)
+    if wiktionary is not None and variant == "us":
+        sounds = convert_phones(
+            read_wikipron(wiktionary), words.checked, words.checked.__contains__, british=False
         )
-        words, readings = plain_words({**silver, **gold}), list_readings({**silver, **gold})
-        learned = {word: phonemes for word, phonemes in words.items() if not is_held_out(word)}
-        held_out = {word: readings[word] for word in words if word not in learned}
-        checked = {word: phonemes for word, phonemes in plain_words(gold).items() if word in learned}
-        converted = convert_phones(phones, checked, learned.__contains__, variant == "gb")
-        common = {
-            word: held_out[word] for word in held_out.keys() & converted.keys() & plain_words(gold).keys()
-        }
-        measure(f"{name}: ARPAbet of CMUdict", common, lambda word: converted[word][:1])
-        names = {word: every for word, every in converted.items() if word not in words}
-        unheld = {word: phonemes for word, (phonemes, *_) in names.items() if not is_held_out(word)}
-        letters = JointNgrams(train(training_words(learned | unheld)))
-
-        def read(word: str) -> list[str]:
-            return [letters.read(word) or ""]
-
-        capitals = {word.lower() for word in gold if word.istitle()}
-        measure(f"{name}: letters of the lexicon's words", held_out, read)
-        measure(f"{name}: letters of its names", {w: held_out[w] for w in held_out if w in capitals}, read)
-        others = {word: every for word, every in names.items() if is_held_out(word)}
-        measure(f"{name}: letters of CMUdict's other words", others, read)
-        if wiktionary is not None and variant == "us":
-            sounds = convert_phones(read_wikipron(wiktionary), checked, learned.__contains__, british=False)
-            both = {word: sounds[word] for word in others if word in sounds}
-            measure("American: CMUdict's other words in Wiktionary, by CMUdict", both, others.__getitem__)
-            measure("American: the same, letters", both, read)
-            both = {word: sounds[word] for word in held_out if word in sounds}
-            measure("American: the lexicon's words in Wiktionary, by the lexicon", both, held_out.__getitem__)
-            measure("American: the same, letters", both, read)
+        for label, dictionary in (("CMUdict", others), ("the lexicon", held_out)):
+            both = {word: sounds[word] for word in dictionary if word in sounds}
+            measure(f"{name}: Wiktionary, by {label}", both, dictionary.__getitem__)
+            measure(f"{name}: Wiktionary, letters of the same words", both, read)
 
 
 if __name__ == "__main__":

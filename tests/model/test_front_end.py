@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import srsly
 from front_end_data import LABELS, shipped, toy_files, toy_front_end
@@ -27,6 +28,7 @@ from kokoro_tvm.recipe.front_end import FrontEndSpec
 from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
 from kokoro_tvm.runtime.text.frontend.english import EnglishFrontEnd
 from kokoro_tvm.runtime.text.frontend.joint_ngrams import JointNgrams
+from kokoro_tvm.runtime.text.frontend.letter_network import LetterNetwork
 from kokoro_tvm.runtime.text.frontend.source import SourceText
 
 OBJECTS = srsly.msgpack_dumps({b"nd": True, b"type": "|O", b"kind": b"", b"shape": [1], b"data": bytes(8)})
@@ -188,6 +190,31 @@ def test_joint_ngrams_reads_one_primary_stress() -> None:
     letters = JointNgrams(train(training_words(RHYMES | {"ofte": "əftə"})))
     assert letters.read("batbat").count("ˈ") == 1
     assert letters.read("ofte") == "ˈəftə"
+
+
+def test_letter_network_prefers_a_graphone_by_letters_far_away() -> None:
+    model = train(training_words(RHYMES))
+    graphones = JointNgrams(model).graphones
+    embedding = np.zeros((5, 27, 1), np.int8)
+    embedding[2, 19] = 16  # s
+    weights = np.zeros((2, 3, 1, 1), np.int8)
+    weights[:, 2] = 1  # of the last of three letters
+    tensors = {
+        "network.embedding": embedding,
+        "network.weights": weights,
+        "network.biases": np.zeros((3, 1), np.int32),
+        "network.layers": np.array([(0, 4), (1, 0), (4, 1), (0, 2)], np.int32),
+        "network.us.weights": np.array([[4 * (graphone == "aA") for graphone in graphones]], np.int8),
+        "network.us.biases": np.zeros(len(graphones), np.int32),
+    }
+    network = LetterNetwork(tensors, "us")
+    assert network.read("batats").T.tolist() == [[128, 128, 0, 0, 256, 256]]
+    assert network.read("batat").tolist() == [[0]] * 5
+    number = graphones.index("aA")
+    assert network.costs(np.array([128.0]), number - 1, number + 1) == [128, 0]
+    without, letters = JointNgrams(model), JointNgrams(model, network)
+    assert (without.read("batfs"), letters.read("batfs")) == ("bˈætfs", "bˈAtfs")
+    assert (without.read("batf"), letters.read("batf")) == ("bˈætf", "bˈætf")
 
 
 @pytest.mark.parametrize("damage", [lambda packed: packed[:7], lambda packed: b"\x63" + packed[1:]])

@@ -79,7 +79,7 @@ def convert_phones(
     """
     common = {word: phones for word, (phones, *_) in cmudict.items() if word in lexicon}
     spelled = dict(training_words({phones: lexicon[word] for word, phones in common.items()}))
-    model = JointNgrams(train(sorted(spelled.items())), _MAX_HYPOTHESES)
+    model = JointNgrams(train(sorted(spelled.items())), max_hypotheses=_MAX_HYPOTHESES)
     converted: dict[str, list[str]] = {}
     for word, pronunciations in cmudict.items():
         if not is_known(word) and (readings := [r for phones in pronunciations if (r := model.read(phones))]):
