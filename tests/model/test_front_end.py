@@ -27,7 +27,7 @@ from kokoro_tvm.model.front_end.yields import FILES
 from kokoro_tvm.recipe.front_end import FrontEndSpec
 from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
 from kokoro_tvm.runtime.text.frontend.english import EnglishFrontEnd
-from kokoro_tvm.runtime.text.frontend.joint_ngrams import JointNgrams
+from kokoro_tvm.runtime.text.frontend.joint_ngrams import JointNgrams, pack_ngrams
 from kokoro_tvm.runtime.text.frontend.letter_network import LetterNetwork
 from kokoro_tvm.runtime.text.frontend.source import SourceText
 
@@ -193,8 +193,10 @@ def test_joint_ngrams_reads_one_primary_stress() -> None:
 
 
 def test_letter_network_prefers_a_graphone_by_letters_far_away() -> None:
-    model = train(training_words(RHYMES))
-    graphones = JointNgrams(model).graphones
+    graphones = [("a", "A"), ("a", "a"), *((letter, letter) for letter in "bfns")]
+    count = len(graphones) + 1
+    columns = [[count] + [0] * count, [0, *range(count)], [0, 8, 16, *[8] * (count - 2)], [0] * (count + 1)]
+    model = pack_ngrams(graphones, [np.array(column) for column in columns])
     embedding = np.zeros((5, 27, 1), np.int8)
     embedding[2, 19] = 16  # s
     weights = np.zeros((2, 3, 1, 1), np.int8)
@@ -204,17 +206,16 @@ def test_letter_network_prefers_a_graphone_by_letters_far_away() -> None:
         "network.weights": weights,
         "network.biases": np.zeros((3, 1), np.int32),
         "network.layers": np.array([(0, 4), (1, 0), (4, 1), (0, 2)], np.int32),
-        "network.us.weights": np.array([[4 * (graphone == "aA") for graphone in graphones]], np.int8),
-        "network.us.biases": np.zeros(len(graphones), np.int32),
+        "network.us.weights": np.array([[0, 4, 0, 0, 0, 0, 0]], np.int8),
+        "network.us.biases": np.zeros(count, np.int32),
     }
     network = LetterNetwork(tensors, "us")
-    assert network.read("batats").T.tolist() == [[128, 128, 0, 0, 256, 256]]
-    assert network.read("batat").tolist() == [[0]] * 5
-    number = graphones.index("aA")
-    assert network.costs(np.array([128.0]), number - 1, number + 1) == [128, 0]
+    assert network.read("banans").T.tolist() == [[128, 128, 0, 0, 256, 256]]
+    assert network.read("banan").tolist() == [[0]] * 5
+    assert network.costs(np.array([128.0]), 1, 3) == [0, 128]
     without, letters = JointNgrams(model), JointNgrams(model, network)
-    assert (without.read("batfs"), letters.read("batfs")) == ("bˈætfs", "bˈAtfs")
-    assert (without.read("batf"), letters.read("batf")) == ("bˈætf", "bˈætf")
+    assert (without.read("banfas"), letters.read("banfas")) == ("bˈanfas", "bˈAnfAs")
+    assert (without.read("banf"), letters.read("banf")) == ("bˈanf", "bˈanf")
 
 
 @pytest.mark.parametrize("damage", [lambda packed: packed[:7], lambda packed: b"\x63" + packed[1:]])
