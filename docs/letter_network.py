@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +29,9 @@ from kokoro_tvm.model.safetensors_file import write_arrays
 from kokoro_tvm.runtime.text.frontend.joint_ngrams import COST_STEPS
 
 _ENGLISHES = ("us", "gb")
-_CHANNELS, _DISTANCES = 96, (1, 2, 4, 1)
-_STEPS, _BATCH = 2600, 4096  # letters of a batch
-_RATE, _WARM_UP, _DROPOUT = 4e-3, 200, 0.05
+_CHANNELS, _DISTANCES = 128, (1, 2, 4, 2, 1)
+_STEPS, _BATCH = 3600, 4096  # letters of a batch
+_RATE, _WARM_UP, _DROPOUT = 3e-3, 200, 0.05
 _FEWEST = 20  # occurrences of a graphone that the network learns
 _SHARE = 0.7  # of the network in the costs; n-grams have 1
 _AROUND, _CODES = 2, 27
@@ -71,10 +71,16 @@ class Network(nn.Module):
 
 def main(lexicon: Path, cmudict: Path) -> None:
     """Train and write the network."""
-    torch.manual_seed(0)
     phones = read_cmudict(cmudict)
     words = [align_words(split_words(lexicon, phones, variant).training_words()) for variant in _ENGLISHES]
     graphones = [list_graphones(aligned.values()) for aligned in words]
+    network = train(words, graphones)
+    write_arrays(WEIGHTS, quantize(network.eval(), graphones), {"source": "docs/letter_network.py"})
+
+
+def train(words: Sequence[Mapping[str, list[Graphone]]], graphones: Sequence[list[Graphone]]) -> Network:
+    """Return the network, trained on words with their graphones in each English."""
+    torch.manual_seed(0)
     network = Network([len(each) for each in graphones])
     optimizer = torch.optim.Adam(network.parameters(), betas=(0.9, 0.98))
     batches = draw_batches(words, graphones)
@@ -89,7 +95,7 @@ def main(lexicon: Path, cmudict: Path) -> None:
         optimizer.step()
         if step % 100 == 99:
             print(f"step {step + 1}: loss {loss.item():.3f}", flush=True)
-    write_arrays(WEIGHTS, quantize(network.eval(), graphones), {"source": "docs/letter_network.py"})
+    return network
 
 
 def align_words(words: Sequence[tuple[str, str]]) -> dict[str, list[Graphone]]:
@@ -101,7 +107,7 @@ def align_words(words: Sequence[tuple[str, str]]) -> dict[str, list[Graphone]]:
     }
 
 
-def list_graphones(words: Iterator[list[Graphone]] | Any) -> list[Graphone]:
+def list_graphones(words: Iterable[list[Graphone]]) -> list[Graphone]:
     """Return the sorted graphones that are frequent."""
     counts = Counter(pair for word in words for pair in word)
     return sorted(pair for pair, count in counts.items() if count >= _FEWEST)
@@ -180,7 +186,7 @@ def quantize(network: Network, graphones: Sequence[list[Graphone]]) -> dict[str,
     }
     for english, pairs, matrix, bias in zip(_ENGLISHES, graphones, scores, network.score_biases, strict=True):
         tensors |= {
-            f"{english}.weights": (matrix * 2.0**bits).round().to(torch.int8).detach().numpy(),
+            f"{english}.weights": (matrix.T * 2.0**bits).round().to(torch.int8).detach().contiguous().numpy(),
             f"{english}.biases": (bias * unit * 2.0 ** (_STATE_BITS + bits)).round().int().detach().numpy(),
             f"{english}.graphones": np.frombuffer("\n".join(map("".join, pairs)).encode(), np.uint8),
         }

@@ -28,7 +28,7 @@ from kokoro_tvm.recipe.front_end import FrontEndSpec
 from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
 from kokoro_tvm.runtime.text.frontend.english import EnglishFrontEnd
 from kokoro_tvm.runtime.text.frontend.joint_ngrams import JointNgrams, pack_ngrams
-from kokoro_tvm.runtime.text.frontend.letter_network import LetterNetwork
+from kokoro_tvm.runtime.text.frontend.letter_network import MAX_COST, LetterNetwork
 from kokoro_tvm.runtime.text.frontend.source import SourceText
 
 OBJECTS = srsly.msgpack_dumps({b"nd": True, b"type": "|O", b"kind": b"", b"shape": [1], b"data": bytes(8)})
@@ -206,13 +206,15 @@ def test_letter_network_prefers_a_graphone_by_letters_far_away() -> None:
         "network.weights": weights,
         "network.biases": np.zeros((3, 1), np.int32),
         "network.layers": np.array([(0, 4), (1, 0), (4, 1), (0, 2)], np.int32),
-        "network.us.weights": np.array([[0, 4, 0, 0, 0, 0, 0]], np.int8),
-        "network.us.biases": np.zeros(count, np.int32),
+        "network.us.weights": np.array([[4], [0], [0], [0]], np.int8),
+        "network.us.biases": np.zeros(4, np.int32),
+        "network.us.scores": np.array([-1, 0, 1, 2, -1, 3, -1], np.int32),
     }
     network = LetterNetwork(tensors, "us")
     assert network.read("banans").T.tolist() == [[128, 128, 0, 0, 256, 256]]
     assert network.read("banan").tolist() == [[0]] * 5
     assert network.costs(np.array([128.0]), 1, 3) == [0, 128]
+    assert network.costs(np.array([128.0]), 3, 5) == [0, MAX_COST]
     without, letters = JointNgrams(model), JointNgrams(model, network)
     assert (without.read("banfas"), letters.read("banfas")) == ("bˈanfas", "bˈAnfAs")
     assert (without.read("banf"), letters.read("banf")) == ("bˈanf", "bˈanf")

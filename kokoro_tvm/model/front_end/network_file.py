@@ -16,7 +16,6 @@ from kokoro_tvm.runtime.bundle.tensors import map_safetensors
 from kokoro_tvm.runtime.text.frontend.letter_network import SHARED
 
 WEIGHTS = Path(__file__).with_name("letter_network.safetensors")
-_UNLIKELY = -(1 << 30)  # score of a graphone that is too rare for the network
 
 
 def shared_network_arrays() -> dict[str, NDArray[Any]]:
@@ -28,13 +27,12 @@ def shared_network_arrays() -> dict[str, NDArray[Any]]:
 def network_arrays(english: str, graphones: Sequence[str]) -> dict[str, NDArray[Any]]:
     """Return the tensors of "us" or "gb" with the graphones of the joint n-gram model in their order."""
     tensors = map_safetensors(WEIGHTS)
-    weights, biases = tensors[f"{english}.weights"], tensors[f"{english}.biases"]
-    columns = {
-        graphone: place
-        for place, graphone in enumerate(tensors[f"{english}.graphones"].tobytes().decode().split("\n"))
+    scores = {
+        name: number
+        for number, name in enumerate(tensors[f"{english}.graphones"].tobytes().decode().split("\n"))
     }
-    places = np.array([columns.get(graphone, -1) for graphone in graphones])
     return {
-        f"network.{english}.weights": np.where(places < 0, 0, weights[:, places]).astype(np.int8),
-        f"network.{english}.biases": np.where(places < 0, _UNLIKELY, biases[places]).astype(np.int32),
+        f"network.{english}.weights": tensors[f"{english}.weights"],
+        f"network.{english}.biases": tensors[f"{english}.biases"],
+        f"network.{english}.scores": np.array([scores.get(graphone, -1) for graphone in graphones], np.int32),
     }

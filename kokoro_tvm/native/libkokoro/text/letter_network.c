@@ -15,20 +15,24 @@ letter_network open_letter_network(scope *s, const tensors *file, int british) {
   const tensor *weights = get_tensor(s, file, "network.weights", "I8", 4);
   const tensor *biases = get_tensor(s, file, "network.biases", "I32", 2);
   const tensor *layers = get_tensor(s, file, "network.layers", "I32", 2);
-  const tensor *scores = get_tensor(s, file, british ? "network.gb.weights" : "network.us.weights", "I8", 2);
+  const tensor *score_weights = get_tensor(s, file, british ? "network.gb.weights" : "network.us.weights", "I8", 2);
   const tensor *score_biases = get_tensor(s, file, british ? "network.gb.biases" : "network.us.biases", "I32", 1);
-  int64_t channels = scores->shape[0], depth = weights->shape[0];
+  const tensor *scores = get_tensor(s, file, british ? "network.gb.scores" : "network.us.scores", "I32", 1);
+  int64_t depth = weights->shape[0], channels = weights->shape[3];
   int good = embedding->shape[0] == SPAN && embedding->shape[1] == CODES && embedding->shape[2] == channels &&
              weights->shape[1] == TAPS && weights->shape[2] == channels && weights->shape[3] == channels &&
              biases->shape[0] == depth + 1 && biases->shape[1] == channels && layers->shape[0] == depth + 2 &&
-             layers->shape[1] == 2 && score_biases->shape[0] == scores->shape[1];
-  const int32_t *table = layers->data;
+             layers->shape[1] == 2 && score_weights->shape[1] == channels &&
+             score_biases->shape[0] == score_weights->shape[0];
+  const int32_t *table = layers->data, *numbers = scores->data;
   good = good && channels <= MAX_CHANNELS && has_small(biases) && has_small(score_biases);
   for (int64_t i = 0; good && i < depth + 2; ++i)
     good = table[2 * i] >= 0 && table[2 * i] <= CODES && table[2 * i + 1] >= 0 && table[2 * i + 1] <= MAX_SHIFT;
+  for (int64_t i = 0; good && i < scores->elements; ++i)
+    good = numbers[i] >= -1 && numbers[i] < score_biases->elements;
   if (!good) fail(s, FAILURE_BUNDLE, "The letter network of the front end is damaged. Build the bundle again.");
-  return (letter_network){(size_t)channels, (size_t)depth, (size_t)scores->shape[1], embedding->data, weights->data,
-                          scores->data, biases->data, table, score_biases->data};
+  return (letter_network){(size_t)channels, (size_t)depth, (size_t)scores->elements, embedding->data, weights->data,
+                          score_weights->data, biases->data, table, score_biases->data, numbers};
 }
 
 /* Add the products of a state and a matrix (channels, columns) to sums. */
@@ -84,14 +88,16 @@ const int32_t *letter_states(work *w, const letter_network *network, string lett
 void letter_costs(const letter_network *network, const int32_t *state, size_t start, size_t end, int32_t *costs) {
   int32_t best = INT32_MIN, shift = network->layers[2 * network->depth + 3];
   for (size_t i = start; i < end; ++i) {
-    int32_t score = network->score_biases[i];
-    for (size_t j = 0; j < network->channels; ++j)
-      score += state[j] * network->score_weights[j * network->graphones + i];
+    if (network->scores[i] < 0) continue;
+    size_t number = (size_t)network->scores[i];
+    const int8_t *weights = network->score_weights + number * network->channels;
+    int32_t score = network->score_biases[number];
+    for (size_t j = 0; j < network->channels; ++j) score += state[j] * weights[j];
     costs[i - start] = score;
     if (score > best) best = score;
   }
   for (size_t i = start; i < end; ++i) {
-    int64_t cost = ((int64_t)best - costs[i - start]) >> shift;
+    int64_t cost = network->scores[i] < 0 ? MAX_COST : ((int64_t)best - costs[i - start]) >> shift;
     costs[i - start] = cost < MAX_COST ? (int32_t)cost : MAX_COST;
   }
 }

@@ -7,7 +7,7 @@
 typedef struct letter_network {
   size_t channels, depth, graphones;
   const int8_t *embedding, *weights, *score_weights;
-  const int32_t *biases, *layers, *score_biases;
+  const int32_t *biases, *layers, *score_biases, *scores; /* scores: numbers by graphone, -1 for a rare one */
 } letter_network;
 
 /* Open the network of American or British English. Fails with FAILURE_BUNDLE. */

@@ -11,7 +11,8 @@ layer adds to it what it computes from the states of three letters. The tensors 
 * `network.biases`, int32 (layers + 1, channels), first of the embedding;
 * `network.layers`, int32 (layers + 2, 2): the distance of the three letters, and bits to shift, first of the
   embedding (to the left), last of the scores (to the right, like those of the layers);
-* `network.ENGLISH.weights`, int8 (channels, graphones), and `network.ENGLISH.biases`, int32 (graphones).
+* `network.ENGLISH.weights`, int8 (scores, channels), and `network.ENGLISH.biases`, int32 (scores);
+* `network.ENGLISH.scores`, int32 (graphones): the number of a graphone's score, or -1 if it is rare.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ class LetterNetwork:
         )
         self._score_weights = tensors[f"network.{english}.weights"]
         self._score_biases = tensors[f"network.{english}.biases"]
+        self._scores = tensors[f"network.{english}.scores"]
 
     def read(self, letters: str) -> NDArray[np.float64]:
         """Return the states of letters, (letters, channels)."""
@@ -60,8 +62,11 @@ class LetterNetwork:
 
     def costs(self, state: NDArray[np.float64], start: int, end: int) -> list[int]:
         """Return the costs of the graphones from `start` to `end` for a letter with a state."""
-        scores = state @ self._score_weights[:, start:end] + self._score_biases[start:end]
-        costs = np.floor((scores.max(initial=-np.inf) - scores) / 2.0 ** self._layers[-1, 1])
+        numbers = self._scores[start:end]
+        frequent = numbers >= 0
+        scores = self._score_weights[numbers[frequent]] @ state + self._score_biases[numbers[frequent]]
+        costs = np.full(end - start, float(MAX_COST))
+        costs[frequent] = np.floor((scores.max(initial=-np.inf) - scores) / 2.0 ** self._layers[-1, 1])
         return np.minimum(costs, MAX_COST).astype(np.int64).tolist()
 
     @cached_property
