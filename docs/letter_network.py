@@ -29,9 +29,9 @@ from kokoro_tvm.model.safetensors_file import write_arrays
 from kokoro_tvm.runtime.text.frontend.joint_ngrams import COST_STEPS
 
 _ENGLISHES = ("us", "gb")
-_CHANNELS, _DISTANCES = 128, (1, 2, 4, 2, 1)
-_STEPS, _BATCH = 3600, 4096  # letters of a batch
-_RATE, _WARM_UP, _DROPOUT = 3e-3, 200, 0.05
+_CHANNELS, _DISTANCES = 96, (1, 2, 4, 1)
+_STEPS, _BATCH = 2600, 4096  # letters of a batch
+_RATE, _WARM_UP, _DROPOUT = 4e-3, 200, 0.05
 _FEWEST = 20  # occurrences of a graphone that the network learns
 _SHARE = 0.7  # of the network in the costs; n-grams have 1
 _AROUND, _CODES = 2, 27
