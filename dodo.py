@@ -9,7 +9,7 @@ from pathlib import Path
 
 from kokoro_tvm.common.errors import KokoroTvmError
 from kokoro_tvm.common.invocation import localize
-from kokoro_tvm.common.packages import require_build
+from kokoro_tvm.common.packages import ensure_build_packages
 
 HERE = Path(__file__).parent
 
@@ -25,7 +25,7 @@ def _in_words():
 
 
 with _in_words():
-    require_build()
+    ensure_build_packages()
 
 from kokoro_tvm.builder.tasks import doit_config, recipe_tasks  # noqa: E402  (needs those packages)
 

@@ -32,7 +32,7 @@ from kokoro_tvm.common.constants import FRAMES_PER_SECOND, SAMPLE_RATE
 from kokoro_tvm.runtime.threads import usable_cores
 from kokoro_tvm.tools.bench.chart import DARK, LIGHT, ChartColors, draw_chart
 from kokoro_tvm.tools.bench.load.results import LoadResult, rows
-from kokoro_tvm.tools.bench.results import Result
+from kokoro_tvm.tools.bench.results import Result, SystemResult
 from kokoro_tvm.tools.bench.web import results as web_results
 from kokoro_tvm.validation.measure.e2e_table import COLUMNS
 from kokoro_tvm.validation.measure.metrics import HOP, magnitude_spectrum, snr_db
@@ -42,6 +42,7 @@ DOCS = Path(__file__).parent
 ARTIFACTS = DOCS.parent / "artifacts"
 WORK = ARTIFACTS / ".build" / "cpu"
 BUNDLE = ARTIFACTS / "cpu"
+PROCESSORS = {"family 25, model 17": "Zen 4", "family 26, model 2": "Zen 5"}
 FLOOR = -90.0  # dB below the loudest bin, where the pictures turn black
 
 
@@ -104,6 +105,7 @@ def _put_bench(path: Path) -> None:
     replace(path, "bench-machine", f"{caption}{_busy(result.others_cores)}{result.date}.")
     for measured in (result, *map(Result.read, sorted(ARTIFACTS.glob("bench-*.json")))):
         merge(DOCS / "lab/performance.md", "bench-machines", 2, _machine_rows(measured))
+    replace(path, "bench-summary", _bench_summary(result))
     put(path, "bench", _bench_table(result))
     put(path, "bench-systems", _bench_systems_table(result))
     put(DOCS / "lab/performance.md", "bench-components", _bench_components_table(result))
@@ -128,15 +130,44 @@ def _machine_rows(result: Result) -> Iterator[list[str]]:
         yield [machine, f"`{system.name}`", result.date, *cells]
 
 
+def _bench_summary(result: Result) -> str:
+    """What the longest text that all have spoken takes in each bundle, and in its fastest peers."""
+    systems = {system.name: system for system in result.systems}
+    text = [t.name for t in result.texts if all(s.on(t.name) for s in result.systems if s.ours)][-1]
+    cpu = next((name for part, name in PROCESSORS.items() if part in result.machine.cpu), result.machine.cpu)
+    sentences = []
+    for ours in (system for system in result.systems if system.ours):
+        timed = ours.on(text)
+        assert timed is not None  # by the choice of the text
+        kinds = {"best float32 peer": "the fastest float32 peer", "best peer": "the fastest of all"}
+        gains = [
+            f"{1 / c.ratio:.1f} times faster than {systems[c.of].title} ({kinds[c.against]}, fidelity "
+            f"{_fidelity(systems[c.of])})"
+            for c in result.comparisons
+            if (c.name, c.text) == (ours.name, text) and c.against in kinds
+        ]
+        sentences.append(
+            f"In {ours.precision} they take {timed.median_s:.1f} s at a fidelity of {_fidelity(ours)}"
+            + (f": {' and '.join(gains)}" if gains else "")
+        )
+    seconds = max(timed.audio_s for s in result.systems if s.ours and (timed := s.on(text)))
+    start = f"**In short.** {seconds:.0f} s of speech on {result.threads} threads of a {cpu} processor."
+    return f"{start} {'. '.join(sentences)}."
+
+
 def _bench_table(result: Result) -> Iterator[list[str]]:
-    """Real-time factor, with the median seconds."""
-    yield ["system", *(f"{text.name}, {sum(text.tokens)} tokens" for text in result.texts)]
+    """Fidelity, and the real-time factor with the median seconds."""
+    yield ["system", "fidelity", *(f"{text.name}, {sum(text.tokens)} tokens" for text in result.texts)]
     for system in result.systems:
         cells = [
             f"{timed.rtf:.3f} ({timed.median_s:.2f} s)" if (timed := system.on(text.name)) else "–"
             for text in result.texts
         ]
-        yield [_bold(system.title, system.ours), *cells]
+        yield [_bold(system.title, system.ours), _fidelity(system), *cells]
+
+
+def _fidelity(system: SystemResult) -> str:
+    return "–" if system.fidelity is None else f"{system.fidelity:.4f}"
 
 
 def _bench_systems_table(result: Result) -> Iterator[list[str]]:

@@ -15,6 +15,7 @@ import unicodedata
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -65,6 +66,7 @@ CASES = Path(__file__).parent / "runtime/text/frontend/cases"
 _READINGS = CASES / "readings/en.yaml"
 _VOICES = {"a": "af_heart", "b": "bf_emma", "e": "ef_dora"}
 _RATE, _SAMPLES_PER_FRAME = 24_000, 600
+_DIVISION = Division()  # a stream's, which cuts a long first utterance
 _FRAGMENTS = """
 [pause:0.5s] [pause: [pause:9] [rate:2] [rate:] [rate:x] [voice:bf_emma] [voice:] [voice:x]
 [a](/ˈa/) [word](/wˈɜɹd/) [a](/☃/) [b](+1) [never](-2) [5](#a#) [105](#&#) <speak> </speak>
@@ -238,6 +240,7 @@ def vectors(file: Path, texts: Iterable[tuple[str, str]]) -> dict[str, Any]:
     return {
         "vocabulary": config["vocab"],
         "most": most,
+        "division": asdict(_DIVISION),
         "rows": 100,
         "voices": list(_VOICES.values()),
         "texts": found,
@@ -315,7 +318,7 @@ def _vector(
     vector: dict[str, Any] = {"text": text, "voice": voice}
 
     def planned() -> Any:
-        style = Style(lambda other: voices.table(other or voice), 0.9, Pauses(), Division())
+        style = Style(lambda other: voices.table(other or voice), 0.9, Pauses(), _DIVISION)
         found = plan_pieces(model, sentences_of_text(text, known, front_end), style)  # type: ignore[arg-type]
         plan = Plan(tuple(each.piece for each in found), voice, 0.9)
         if captions:

@@ -45,11 +45,6 @@ class _Outcome:
     kind: str = ""
     message: str = ""
 
-    @property
-    def is_good(self) -> bool:
-        """Return whether the stage was built, restored or current."""
-        return self.manner not in ("failed", "blocked")
-
 
 def build_on_cluster(
     address: str, tasks: Sequence[str], graph: Mapping[str, Sequence[str]], root: Path, report: Report
@@ -108,9 +103,9 @@ def _collect_outcome(future: Any) -> _Outcome:
 
 
 def _build(name: str, recipes: str, before: Sequence[_Outcome]) -> _Outcome:
-    """Build a stage on a worker. Returns errors, because Dask cancels what waits for a failed task."""
+    """Build a stage on a worker; return errors, because Dask cancels what waits for a failed task."""
     worker, began = f"{platform.node()}:{Path.cwd()}", time.monotonic()
-    if not all(outcome.is_good for outcome in before):
+    if any(outcome.manner in ("failed", "blocked") for outcome in before):
         return _Outcome("blocked", worker, 0.0)
     notes: list[str] = []
     try:

@@ -139,18 +139,18 @@ class RecipeGraph:
 
     @cached_property
     def checkpoint(self) -> Stage:
-        """Fetches weights and voices."""
+        """Stage that fetches weights and voices."""
         return checkpoint.declare(self._model, self.recipe.checkpoint, self.root)
 
     @cached_property
     def front_end(self) -> Stage | None:
-        """Fetches the data of the front end; None if the recipe has none."""
+        """Stage that fetches the data of the front end; None if the recipe has none."""
         spec = self.recipe.front_end
         return front_end.declare(self._model, spec, self.root) if spec else None
 
     @cached_property
     def phonemes(self) -> Stage | None:
-        """Judges the front end; None if there is none, or no gate for it."""
+        """Stage that judges the front end; None if there is none, or no gate for it."""
         limits = self.recipe.gates.phonemes.model_dump().values()
         if self.front_end is None or all(limit is None for limit in limits):
             return None
@@ -158,12 +158,12 @@ class RecipeGraph:
 
     @cached_property
     def reference(self) -> Stage:
-        """Runs the stock model."""
+        """Stage that runs the stock model."""
         return reference.declare(self._model, self.recipe.utterances, self.checkpoint)
 
     @cached_property
     def machine(self) -> Stage:
-        """Resolves the recipe's target."""
+        """Stage that resolves the recipe's target."""
         return machine.declare(self.place, self.recipe, self.recipe.target)
 
     @_once
@@ -176,12 +176,12 @@ class RecipeGraph:
 
     @cached_property
     def runtime(self) -> Stage | None:
-        """Builds or copies the TVM runtime; None if bundles of the target have none."""
+        """Stage of the bundle's TVM runtime, which builds or copies it; None if the bundle has none."""
         return self._runtime(self._libraries) if self._libraries else None
 
     @cached_property
     def runner(self) -> Stage | None:
-        """Builds or copies the TVM runtime that the runner uses; None if it needs none."""
+        """Stage of the TVM runtime that the runner uses, which may be the bundle's; None if it needs none."""
         if self._runner is None or not self._runner.needs_runtime:
             return None
         libraries = tools_for(self.recipe.target).runner_libraries()
@@ -203,12 +203,12 @@ class RecipeGraph:
 
     @cached_property
     def libkokoro(self) -> Stage | None:
-        """Builds the C library; None if the recipe does not want it."""
+        """Stage that builds the C library; None if the recipe does not want it."""
         return libkokoro.declare(self.place, self.recipe) if self.recipe.runtime.c else None
 
     @cached_property
     def text(self) -> Stage | None:
-        """Builds text for browsers; None for other targets."""
+        """Stage that builds text.wasm for browsers; None for other targets."""
         target = self.recipe.target
         return text.declare(self.place) if target_kind(target.kind).is_for_browsers(target) else None
 
@@ -273,12 +273,12 @@ class RecipeGraph:
 
     @cached_property
     def speak(self) -> Stage:
-        """Synthesizes hello.wav."""
+        """Stage that synthesizes hello.wav."""
         return speak.declare(self.place, self.recipe, self._all_parts | self._runner_parts)
 
     @cached_property
     def golden(self) -> Stage | None:
-        """Writes what browsers compare; None for other targets, or if this machine cannot run the code."""
+        """Stage that writes what browsers compare; None for other targets, or if the code cannot be run."""
         kind = target_kind(self.recipe.target.kind)
         if not (self.is_run and kind.is_for_browsers(self.recipe.target)):
             return None
@@ -286,7 +286,7 @@ class RecipeGraph:
 
     @cached_property
     def bundle(self) -> Stage:
-        """Collects the bundle."""
+        """Stage that collects the bundle."""
         judged = dict(self._validations)
         if self.phonemes is not None:
             judged["phonemes"] = (self.phonemes, "phonemes.json")
@@ -301,23 +301,23 @@ class RecipeGraph:
 
     @cached_property
     def speech(self) -> Stage:
-        """Judges whole utterances."""
+        """Stage that judges whole utterances."""
         return speech.declare(self.place, self.recipe, self.bundle, self.reference, self._runner_parts)
 
     @cached_property
     def throughput(self) -> Stage:
-        """Measures the speed of the decoder."""
+        """Stage that measures the speed of the decoder."""
         parts = self._parts(self.specs("decoder")[0])
         return throughput.declare(self.place, self.recipe, parts, self.reference)
 
     @cached_property
     def intelligibility(self) -> Stage:
-        """Transcribes speech with a recogniser and compares the words."""
+        """Stage that transcribes speech with a recogniser and compares the words."""
         return intelligibility.declare(self.place, self.recipe, self.bundle, self.checkpoint)
 
     @cached_property
     def report(self) -> Stage:
-        """Writes the page about the bundle. It is not among `stages`, because nothing needs it."""
+        """Stage that writes the page about the bundle. It is not among `stages`, because nothing needs it."""
         return report.declare(
             self.place,
             self.recipe,
@@ -332,10 +332,7 @@ class RecipeGraph:
 
     def _parts(self, *specs: ArtifactSpec) -> Files:
         """Return the parts of a bundle of these artifacts, as inputs (see `builder.stages.manifest`)."""
-        parts: Files = {
-            "config": (self.checkpoint, "config.json"),
-            "machine": (self.machine, "machine.json"),
-        }
+        parts: Files = {"config": (self.checkpoint, "config.json"), "machine": (self.machine, "machine.json")}
         for spec in specs:
             lowered, packed, compiled = self.lower(spec), self.pack(spec.component), self.compile(spec)
             parts.setdefault(f"parameters/{spec.component}", (lowered, "parameters.json"))

@@ -7,9 +7,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
-from kokoro_tvm.builder.engine.versions import installed
+from kokoro_tvm.builder.engine.versions import find_version
 from kokoro_tvm.common.errors import BuildError
-from kokoro_tvm.common.packages import advice, missing
+from kokoro_tvm.common.packages import advice, list_missing_packages
 from kokoro_tvm.native.toolchains import problem_of
 from kokoro_tvm.recipe import Recipe
 from kokoro_tvm.targets import CompiledLibrary, Tools, target_kind, tools_for
@@ -75,9 +75,9 @@ class _Recogniser:
 
     def version(self) -> str:
         """Return the package's version. Raises BuildError if the extra `asr` is not installed."""
-        if lacking := missing("asr"):
+        if lacking := list_missing_packages("asr"):
             raise BuildError(f"{', '.join(lacking)} not installed: `{advice(lacking)}`")
-        return f"moonshine-voice {installed('moonshine-voice')}"
+        return f"moonshine-voice {find_version('moonshine-voice')}"
 
     def check(self) -> str | None:
         return problem_of(self.version)

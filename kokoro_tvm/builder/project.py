@@ -9,14 +9,14 @@ from pathlib import Path
 
 from kokoro_tvm.builder.engine.cache import Cache
 from kokoro_tvm.builder.engine.collection import Collected, collect
-from kokoro_tvm.builder.engine.memory import Memory, keep_learned
-from kokoro_tvm.builder.engine.parts import parts_of, parts_store
+from kokoro_tvm.builder.engine.memory import Memory, use_memory
+from kokoro_tvm.builder.engine.parts import parts_store, read_part_keys
 from kokoro_tvm.builder.engine.stage import Stage
 from kokoro_tvm.builder.engine.store import Store
 from kokoro_tvm.builder.graph import RecipeGraph
 from kokoro_tvm.builder.names import check_name
 from kokoro_tvm.common.errors import RecipeError
-from kokoro_tvm.common.packages import require_build
+from kokoro_tvm.common.packages import ensure_build_packages
 from kokoro_tvm.common.words import hint
 from kokoro_tvm.recipe import ArtifactSpec, is_try, list_models, list_recipes, read_recipe
 
@@ -47,11 +47,14 @@ class Project:
 
     @classmethod
     def open(cls, root: Path, paranoid: bool = False, cache: Cache | None = None) -> Project:
-        """Open a project to look at, with the cached facts about code and tools of earlier builds."""
+        """Open a project to look at, with the facts about code and tools that earlier builds cached.
+
+        Facts that are learned meanwhile are saved at exit.
+        """
         project = cls(root, paranoid, cache, snapshot=True)
         path = project.store.root / "learned.json"
         if path.is_file():  # otherwise there was no build, and reading leaves no file behind
-            keep_learned(Memory(path, trust=not paranoid))
+            use_memory(Memory(path, trust=not paranoid))
         return project
 
     @cached_property
@@ -68,9 +71,9 @@ class Project:
 
         Raises:
             RecipeError: The recipe cannot be read.
-            BuildError: A package is missing that builds need.
+            BuildError: A package is missing that builds need (see `ensure_build_packages`).
         """
-        require_build()  # keys contain versions of packages
+        ensure_build_packages()  # keys contain versions of packages
         recipes = self.root / "recipes"
         loaded = read_recipe(recipe, recipes, overrides)
         check_name(recipe, loaded.path)
@@ -116,10 +119,11 @@ class Project:
             raise RecipeError(f"there is nothing called `{word}`{hint(word, names)}") from None
         return Selection(graph, (graph.validate(spec),))
 
-    def worth_keeping(self, newest: int) -> set[str]:
+    def list_kept_keys(self, newest: int) -> set[str]:
         """Return the keys of the records that garbage collection keeps, and of their parts.
 
-        newest: how many records of each stage to keep; the current ones of existing recipes stay anyway.
+        newest: how many records of each stage to keep; the current ones of existing recipes stay anyway, and
+        tries have none.
         """
         recipes = self.root / "recipes"
         alive = {*list_recipes(recipes), *list_models([recipes])}
@@ -128,7 +132,7 @@ class Project:
             owner = stage.partition(".")[0]
             count = 0 if is_try(owner) else max(newest, 1) if owner in alive else newest
             for record in self.store.history(stage)[::-1][:count]:
-                keep |= {record.key, *parts_of(self.store, record)}
+                keep |= {record.key, *read_part_keys(self.store, record)}
         return keep
 
     def gc(self, keep: Collection[str], dry_run: bool = False) -> Collected:

@@ -15,10 +15,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from kokoro_tvm.builder.engine.code import all_code
+from kokoro_tvm.builder.engine.code import hash_all_code
 from kokoro_tvm.builder.engine.digest import digest
 from kokoro_tvm.builder.engine.durable import write
-from kokoro_tvm.builder.engine.memory import learned
+from kokoro_tvm.builder.engine.memory import process_memory
 from kokoro_tvm.builder.engine.processes import run_forked
 from kokoro_tvm.builder.engine.resources import usable_memory_gb
 from kokoro_tvm.builder.engine.trace import count
@@ -99,7 +99,7 @@ class ReferenceStore:
         """Folder of the files that were computed with the current checkpoint, code and packages."""
         derivation = {
             "checkpoint": {
-                file: learned().sha256(self._checkpoint / file)
+                file: process_memory().sha256(self._checkpoint / file)
                 for file in ("weights.safetensors", "voices.safetensors", "config.json")
             },
             "code": self._code,
@@ -110,10 +110,13 @@ class ReferenceStore:
     @cached_property
     def _code(self) -> dict[str, str]:
         """Digests of the code that computes references."""
-        return all_code(f"kokoro_tvm.validation.reference.compute:{name}" for name in _COMPUTED)
+        return hash_all_code(f"kokoro_tvm.validation.reference.compute:{name}" for name in _COMPUTED)
 
     def references(self, utterances: Sequence[UtteranceSpec]) -> list[Reference]:
         """Return the reference of every utterance: both regimes, end to end and fed.
+
+        Those that are not cached are computed and saved; the folders of other checkpoints, code and packages
+        are then deleted.
 
         Raises:
             RecipeError: The model does not have a voice or phoneme.
@@ -121,11 +124,11 @@ class ReferenceStore:
         return self._load_all(utterances, _WHOLE)
 
     def speech(self, utterances: Sequence[UtteranceSpec]) -> list[SpeechReference]:
-        """Return the speech reference of every utterance; raises as `references`."""
+        """Return the speech reference of every utterance, as `references` does."""
         return self._load_all(utterances, _SPEECH)
 
     def steps(self, utterance: UtteranceSpec) -> dict[str, Steps]:
-        """Return all steps of both regimes (pt.float64, pt.dynamic); raises as `references`."""
+        """Return all steps of both regimes (pt.float64, pt.dynamic), as `references` does."""
         regimes = (TRUTH, DYNAMIC)
         cached = {regime: self._load(utterance, f".{regime}.safetensors", load_steps) for regime in regimes}
         if None in cached.values():
@@ -156,7 +159,7 @@ class ReferenceStore:
         return self.folder / f"{digest(content)[:32]}{suffix}"
 
     def _load(self, utterance: UtteranceSpec, suffix: str, load: Callable[[Path], Any]) -> Any:
-        """Load a cached file; return None on a cache miss. Raises ValidationError for a damaged file."""
+        """Load a cached file; return None if it is missing or, reported, damaged, and if `again` is set."""
         path = self._path(utterance, suffix)
         if self._again or not path.is_file():
             return None
@@ -171,7 +174,7 @@ class ReferenceStore:
         return content
 
     def _save(self, save: Callable[[Any, Path], None], content: Any, path: Path) -> None:
-        """Save a file, and then its digest: a file without a digest is incomplete."""
+        """Save a file, then its digest beside it: a file without a digest is incomplete."""
         save(content, path)
         write(_digest_path(path), file_sha256(path).encode())
 

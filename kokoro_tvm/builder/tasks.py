@@ -16,7 +16,7 @@ from doit.exceptions import TaskFailed
 from kokoro_tvm.builder.diagnostics.forecast import Forecast
 from kokoro_tvm.builder.diagnostics.plan import plan_build
 from kokoro_tvm.builder.engine.cache import Cache
-from kokoro_tvm.builder.engine.memory import Memory, keep_learned
+from kokoro_tvm.builder.engine.memory import Memory, use_memory
 from kokoro_tvm.builder.engine.reporter import LineReporter, make_reporter
 from kokoro_tvm.builder.engine.resources import Budget, usable_processes
 from kokoro_tvm.builder.engine.stage import Stage
@@ -26,7 +26,7 @@ from kokoro_tvm.builder.needs import require_tools
 from kokoro_tvm.builder.project import Project
 from kokoro_tvm.common.errors import BuildError, KokoroTvmError, RecipeError
 from kokoro_tvm.common.invocation import program
-from kokoro_tvm.common.packages import advice, missing
+from kokoro_tvm.common.packages import advice, list_missing_packages
 from kokoro_tvm.common.platforms import detect_platform
 from kokoro_tvm.common.words import hint, nearest, shorten_path
 from kokoro_tvm.recipe import Recipe
@@ -58,7 +58,8 @@ def recipe_tasks(
 ) -> Iterator[dict[str, Any]]:
     """Yield the tasks of all target recipes in `root`/recipes.
 
-    A recipe that cannot be read becomes a task that fails with the error, in every set.
+    A recipe that cannot be read becomes a task that fails with the error, in every set. The reporter gets its
+    `plan`, and this process the cached facts about code and tools, which are saved at exit.
 
     Args:
         root: Folder of recipes/ and artifacts/.
@@ -76,7 +77,7 @@ def recipe_tasks(
     paranoid = os.environ.get("KOKORO_TVM_PARANOID") == "1"
     budget, cache = Budget(), Cache.from_environment(reporter.notes.append)
     project = Project(root, paranoid, cache)
-    keep_learned(Memory(project.store.root / "learned.json", trust=not paranoid))
+    use_memory(Memory(project.store.root / "learned.json", trust=not paranoid))
     for name, overrides in [override_build] if override_build else [(name, ()) for name in project.recipes()]:
         try:
             graph = project.graph(name, overrides)
@@ -217,8 +218,11 @@ def _report_task(graphs: list[RecipeGraph], reporter: LineReporter) -> dict[str,
 
 
 def _build_docs(root: Path, reporter: LineReporter) -> None:
-    """Build the site with Sphinx. Raises BuildError with its warnings."""
-    if lacking := missing("docs"):
+    """Build the site in artifacts/docs with Sphinx, and name it after the build.
+
+    Raises BuildError with Sphinx's warnings, or if a package is missing.
+    """
+    if lacking := list_missing_packages("docs"):
         raise BuildError(f"{DOCS}: {', '.join(lacking)} not installed: `{advice(lacking)}`")
     site = root / "artifacts" / DOCS
     command = [sys.executable, "-m", "sphinx", "-W", "-q", "-b", "html", "docs", str(site.absolute())]
@@ -229,8 +233,13 @@ def _build_docs(root: Path, reporter: LineReporter) -> None:
 
 
 def _set_tasks(recipes: list[Recipe], broken: list[str], reporter: LineReporter) -> Iterator[dict[str, Any]]:
-    """Yield a task for every set. Recipes that this machine cannot run are replaced by tasks that say so."""
-    lacking = {recipe.name: tools_for(recipe.target).lacking(recipe.precision) for recipe in recipes}
+    """Yield a task for every set, and one in place of each recipe whose CPU features this machine lacks.
+
+    That one only adds a note. A set also runs the tasks of `broken`, which fail.
+    """
+    lacking = {
+        recipe.name: tools_for(recipe.target).list_lacking_features(recipe.precision) for recipe in recipes
+    }
     skipped = {name: features for name, features in lacking.items() if features}
     for name, features in skipped.items():
         note = f"{name}: not run, because this CPU lacks {', '.join(features)}."

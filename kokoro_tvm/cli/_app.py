@@ -95,7 +95,7 @@ def build_app(commands: Iterable[str] = COMMANDS) -> typer.Typer:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line and exit with 0, or print an error in red and exit with its status.
+    """Run the command line and exit, with 0 or with the status of an error, which is printed in red.
 
     `--debug`, `--quiet` and `--verbose` may be anywhere before `--`.
     """
@@ -108,7 +108,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):  # write characters that its encoding lacks as \u0259
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        build_app(_called(words))(words, prog_name="kokoro-tvm", complete_var=_COMPLETE)
+        build_app(_find_command(words))(words, prog_name="kokoro-tvm", complete_var=_COMPLETE)
     except SystemExit as ending:  # click also raises it if the reader of standard output is gone
         if isinstance(ending.__context__, BrokenPipeError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # discard the buffer at exit
@@ -133,13 +133,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _output.detail(f"kokoro-tvm took {time.perf_counter() - began:.2f} s")
 
 
-def _called(words: Sequence[str]) -> Iterable[str]:
+def _find_command(words: Sequence[str]) -> Iterable[str]:
     """Return the one command that a command line calls, or every installed command if it calls none."""
     first = next((word for word in words if not word.startswith("-")), "")
     return (first,) if first in COMMANDS else COMMANDS if _HAS_SOURCE else _SPEAK
 
 
 def _describe_missing(error: ModuleNotFoundError) -> str:
+    """Return the message about a package that is not installed, with the command that installs it."""
     from kokoro_tvm.common.packages import advice
 
     name = (error.name or "").partition(".")[0]
@@ -152,6 +153,7 @@ def _describe_missing(error: ModuleNotFoundError) -> str:
 
 
 def _print_error(message: str, error: Exception, debug: bool) -> None:
+    """Print a message in red on standard error, after the traceback if `debug` is set."""
     if debug:
         traceback.print_exception(error)
     color = False if os.environ.get("NO_COLOR") else None
@@ -159,6 +161,7 @@ def _print_error(message: str, error: Exception, debug: bool) -> None:
 
 
 def _show_version(is_set: bool) -> None:
+    """Print the version and end the command if the option is set."""
     if is_set:
         typer.echo(f"kokoro-tvm {kokoro_tvm.__version__}")
         raise typer.Exit

@@ -94,8 +94,8 @@ def without_blas_threads() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
-def chosen_voice(voice: str | None, voices: Path | None) -> tuple[str | None, Path | None]:
-    """Return the name of a voice and the path of the user's voices; `--voice` may be a file of one, too.
+def resolve_voice_option(voice: str | None, voices: Path | None) -> tuple[str | None, Path | None]:
+    """Return the name for `--voice` and the path for `--voices`; a file as `--voice` gives both.
 
     Raises:
         InputError: `--voice` is a file, and `--voices` is set as well.
@@ -110,7 +110,7 @@ def chosen_voice(voice: str | None, voices: Path | None) -> tuple[str | None, Pa
 
 
 @contextmanager
-def noted() -> Iterator[None]:
+def print_notices() -> Iterator[None]:
     """Print every SpeechWarning once, as one line on standard error."""
     from kokoro_tvm.runtime.notices import SpeechWarning
 

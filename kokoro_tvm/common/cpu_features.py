@@ -7,84 +7,29 @@ from pathlib import Path
 
 CPUINFO = Path("/proc/cpuinfo")
 
-# LLVM's name -> the name in /proc/cpuinfo, of features that compilers and kernels use. Features that only
+
+def _parse_table(words: str) -> Mapping[str, str]:
+    """Return the names in /proc/cpuinfo by LLVM's name; a word without = is both."""
+    pairs = (word.partition("=") for word in words.split())
+    return {name: other or name for name, _, other in pairs}
+
+
+# LLVM's name=the name in /proc/cpuinfo, of features that compilers and kernels use. Features that only
 # operating systems use are not listed.
-X86: Mapping[str, str] = {
-    "sse2": "sse2",
-    "sse3": "pni",
-    "ssse3": "ssse3",
-    "sse4.1": "sse4_1",
-    "sse4.2": "sse4_2",
-    "sse4a": "sse4a",
-    "popcnt": "popcnt",
-    "cx16": "cx16",
-    "sahf": "lahf_lm",
-    "avx": "avx",
-    "avx2": "avx2",
-    "fma": "fma",
-    "f16c": "f16c",
-    "bmi": "bmi1",
-    "bmi2": "bmi2",
-    "lzcnt": "abm",
-    "movbe": "movbe",
-    "adx": "adx",
-    "prfchw": "3dnowprefetch",
-    "fma4": "fma4",
-    "xop": "xop",
-    "tbm": "tbm",
-    "aes": "aes",
-    "pclmul": "pclmulqdq",
-    "sha": "sha_ni",
-    "gfni": "gfni",
-    "vaes": "vaes",
-    "vpclmulqdq": "vpclmulqdq",
-    "avx512f": "avx512f",
-    "avx512cd": "avx512cd",
-    "avx512bw": "avx512bw",
-    "avx512dq": "avx512dq",
-    "avx512vl": "avx512vl",
-    "avx512ifma": "avx512ifma",
-    "avx512vbmi": "avx512vbmi",
-    "avx512vbmi2": "avx512_vbmi2",
-    "avx512vnni": "avx512_vnni",
-    "avx512bitalg": "avx512_bitalg",
-    "avx512vpopcntdq": "avx512_vpopcntdq",
-    "avx512vp2intersect": "avx512_vp2intersect",
-    "avx512bf16": "avx512_bf16",
-    "avx512fp16": "avx512_fp16",
-    "avxvnni": "avx_vnni",
-    "avxifma": "avx_ifma",
-    "avxvnniint8": "avx_vnni_int8",
-    "avxvnniint16": "avx_vnni_int16",
-    "avxneconvert": "avx_ne_convert",
-    "amx-tile": "amx_tile",
-    "amx-bf16": "amx_bf16",
-}
-ARM: Mapping[str, str] = {
-    "fp-armv8": "fp",
-    "neon": "asimd",
-    "aes": "aes",
-    "sha2": "sha2",
-    "sha3": "sha3",
-    "sm4": "sm4",
-    "crc": "crc32",
-    "lse": "atomics",
-    "lse2": "uscat",
-    "rdm": "asimdrdm",
-    "fullfp16": "asimdhp",
-    "fp16fml": "asimdfhm",
-    "dotprod": "asimddp",
-    "complxnum": "fcma",
-    "jsconv": "jscvt",
-    "rcpc": "lrcpc",
-    "rcpc-immo": "ilrcpc",
-    "flagm": "flagm",
-    "fptoint": "frint",
-    "i8mm": "i8mm",
-    "bf16": "bf16",
-    "sve": "sve",
-    "sve2": "sve2",
-}
+X86 = _parse_table("""
+    sse2 sse3=pni ssse3 sse4.1=sse4_1 sse4.2=sse4_2 sse4a popcnt cx16 sahf=lahf_lm avx avx2 fma f16c bmi=bmi1
+    bmi2 lzcnt=abm movbe adx prfchw=3dnowprefetch fma4 xop tbm aes pclmul=pclmulqdq sha=sha_ni gfni vaes
+    vpclmulqdq avx512f avx512cd avx512bw avx512dq avx512vl avx512ifma avx512vbmi avx512vbmi2=avx512_vbmi2
+    avx512vnni=avx512_vnni avx512bitalg=avx512_bitalg avx512vpopcntdq=avx512_vpopcntdq
+    avx512vp2intersect=avx512_vp2intersect avx512bf16=avx512_bf16 avx512fp16=avx512_fp16 avxvnni=avx_vnni
+    avxifma=avx_ifma avxvnniint8=avx_vnni_int8 avxvnniint16=avx_vnni_int16 avxneconvert=avx_ne_convert
+    amx-tile=amx_tile amx-bf16=amx_bf16
+""")
+ARM = _parse_table("""
+    fp-armv8=fp neon=asimd aes sha2 sha3 sm4 crc=crc32 lse=atomics lse2=uscat rdm=asimdrdm fullfp16=asimdhp
+    fp16fml=asimdfhm dotprod=asimddp complxnum=fcma jsconv=jscvt rcpc=lrcpc rcpc-immo=ilrcpc flagm
+    fptoint=frint i8mm bf16 sve sve2
+""")
 
 BFLOAT16 = "avx512bf16"
 FLOAT16 = frozenset({"f16c", "neon"})  # each converts vectors of float16 to float32

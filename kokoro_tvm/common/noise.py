@@ -1,10 +1,9 @@
 """Noise of an utterance: one standard normal number per sample, from seed, piece and place of the sample.
 
 Philox4x32-10 (Salmon et al., Parallel Random Numbers: As Easy as 1, 2, 3, 2011) returns four random words
-for a
-key, the seed, and a counter, the place. The Box-Muller transform converts two words to two normal numbers.
-All steps are 32-bit integer arithmetic, but for the last one, which is exact. So the bits are the same
-everywhere: rounding, fused operations and libraries of elementary functions have no influence.
+for a key, the seed, and a counter, the place. The Box-Muller transform converts two words to two normal
+numbers. All steps are 32-bit integer arithmetic, but for the last one, which is exact. So the bits are the
+same everywhere: rounding, fused operations and libraries of elementary functions have no influence.
 
 A number is a multiple of 2**-21, at most 6.66 in magnitude. It is within 2**-20 of the transform in exact
 arithmetic (root mean square 2**-22.7); in one pair of 2**23, whose radius is under 2**-11, within 2**-17.

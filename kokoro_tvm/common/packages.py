@@ -49,16 +49,20 @@ def advice(missing: Iterable[str]) -> str:
 
 
 @cache
-def missing(extra: str) -> tuple[str, ...]:
+def list_missing_packages(extra: str) -> tuple[str, ...]:
     """Return the packages of an extra that are not installed."""
     names = [_NAME.match(r)[0] for r, owner in requirements() if owner == extra]  # type: ignore[index]
     return tuple(name for name in names if not is_installed(name))
 
 
-def require_build() -> None:
-    """Raise BuildError if a package of the extra `build` is not installed."""
+def ensure_build_packages() -> None:
+    """Install the stock model's packages if need be, and check the others of the extra `build`.
+
+    Raises:
+        BuildError: pip failed, or another package is not installed.
+    """
     install_stock_packages()
-    if names := missing("build"):
+    if names := list_missing_packages("build"):
         what = "packages are" if len(names) > 1 else "package is"
         raise BuildError(
             f"The {what} not installed that builds need: {', '.join(names)}. Run `{advice(names)}`."
@@ -86,7 +90,7 @@ def install_stock_packages() -> None:
             f"{names} cannot be installed: {reason}. Run `{shlex.join(command)}`; builds need both."
         )
     importlib.invalidate_caches()
-    missing.cache_clear()
+    list_missing_packages.cache_clear()
 
 
 def find_package_folder(module: str) -> Path:

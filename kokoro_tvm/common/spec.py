@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 _NAME = r"^[a-z0-9][a-z0-9_-]{0,63}$"
@@ -120,3 +121,21 @@ def refuse_duplicates(words: tuple[str, ...]) -> tuple[str, ...]:
             context = {"word": word, "index": index}
             raise PydanticCustomError("listed_twice", "`{word}` is listed twice; name it once", context)
     return words
+
+
+def choice_of(what: str, choices: Callable[[], Sequence[str]]) -> AfterValidator:
+    """Return a validator that refuses a word which is not among `choices()`; `what` is the kind of word."""
+
+    def check(word: str) -> str:
+        """Return the word. Raises PydanticCustomError."""
+        if word not in (valid := choices()):
+            raise unknown_word_error(what, word, valid)
+        return word
+
+    return AfterValidator(check)
+
+
+def unknown_word_error(what: str, word: str, valid: Sequence[str], *path: str | int) -> PydanticCustomError:
+    """Return the error of an unknown word; its message lists near ones of `valid`."""
+    context = {"what": what, "word": word, "valid": valid, "path": path}
+    return PydanticCustomError("unknown_word", "unknown {what} {word}", context)

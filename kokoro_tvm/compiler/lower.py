@@ -65,6 +65,7 @@ _PARAMETER = TypeAdapter(Parameter)
 
 
 def _parse_packing(entry: Mapping[str, Any] | None) -> PackedWeight | None:
+    """Parse a packing; None stays None."""
     return PackedWeight.from_json(entry) if entry else None
 
 
@@ -99,7 +100,7 @@ def lower(
     inputs, and `<component>_manifest()`, which returns `manifest` as JSON.
 
     Args:
-        program: The exported component.
+        program: The exported component, whose parameters are replaced.
         component: Its name.
         machine: Machine to lower for.
         passes: Names of the passes, in order.
@@ -169,7 +170,7 @@ def _map_weights(program: torch.export.ExportedProgram) -> dict[str, str]:
 
 
 def _import(program: torch.export.ExportedProgram, component: str, weights: Mapping[str, str]) -> Any:
-    """Import a program to Relax as `<component>_forward`.
+    """Import a program to Relax as `<component>_forward`, and replace its parameters by one element each.
 
     Raises BuildError if the weights are not its last parameters.
     """

@@ -94,7 +94,8 @@ def _build_cpu_kernel(call: OpCall) -> Any:
         moments = (y, k.param("moments", call.moments)) if call.moments is not None else None
         valid_steps = k.opaque(valid_steps)
         steps = k.opaque((valid_steps + (2 * padding - plan.dilation * (taps - 1) - 1)) // stride + 1)
-        source = _conv.ConvInput(x, valid_steps, Activation(norm, alpha, call.get_float("slope")), stride)
+        activation = Activation(norm, alpha, call.get_float("slope"), rounded=plan.operand.terms > 1)
+        source = _conv.ConvInput(x, valid_steps, activation, stride)
         gain, repeat = call.get_float("gain"), call.get_int("repeat")
         write = _conv.ConvOutput(k, y, bias, residual, gain, repeat, added)
         is_even = plan.outputs % plan.columns == 0

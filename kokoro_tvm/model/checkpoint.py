@@ -67,7 +67,7 @@ def fetch(checkpoint: Checkpoint, out: Path, *, root: Path | None = None, log: L
 
 
 def _read_shipped_config(checkpoint: Checkpoint) -> bytes | None:
-    """Return the configuration if this package ships a file of its name."""
+    """Return the configuration, or None if this package ships no file of its name. Raises BuildError."""
     path = Path(__file__).with_name(checkpoint.config.file)
     if not path.is_file():
         return None

@@ -106,7 +106,7 @@ class Decoder(nn.Module):
     def forward(
         self, asr: Tensor, f0: Tensor, n: Tensor, style: Tensor, noise: Tensor, length: Tensor | None = None
     ) -> tuple[Tensor, ...]:
-        """Run the component."""
+        """Run the component. Raises BuildError if f0, n or noise is not as long as asr."""
         # Checked first: export then has one symbol, without bounds from the halved rate.
         frames = asr.shape[2]
         for name, steps, per_frame in (

@@ -25,8 +25,8 @@ def complete_state(
 ) -> dict[str, torch.Tensor]:
     """Return a state with the expected keys in their order, float32, contiguous.
 
-    Optional tensors that are missing are filled in: AdaIN's affine part with 1 and 0, the unused pooler with
-    0.
+    Optional tensors that are missing are filled in: AdaIN's affine part with 1 and 0, the
+    unused pooler with 0.
 
     Args:
         state: Tensors of a file by stock key.

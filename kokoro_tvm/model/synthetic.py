@@ -28,7 +28,10 @@ BLOCK_SPREAD = 0.3
 def draw(
     size: str, seed: int, config: bytes
 ) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor], bytes]:
-    """Return state dict, voices and config.json of a seed; `size` is "full" (as in `config`) or "toy"."""
+    """Draw a state dict and voices from a seed, and return them with their config.json.
+
+    `size` is "full" (the shapes of `config`) or "toy" (those of `shrink_config`).
+    """
     parsed: dict[str, Any] = json.loads(config)
     if size == "toy":
         parsed = shrink_config(parsed)

@@ -39,8 +39,8 @@ def compute_yield(checkpoint: Checkpoint, source: Source) -> dict[str, Any]:
     return config | {"format": PurePosixPath(file).suffix[1:], "weights": sha256, "voices": voices}
 
 
-def converters(yielded: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the functions, "module:name", that convert a source's files to the stored files."""
+def list_converters(yielded: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the names, "module:name", of the functions that convert a source's files to the stored files."""
     if yielded["format"] == "synthetic":
         return "kokoro_tvm.model.synthetic:draw", "kokoro_tvm.model.checkpoint_files:write_checkpoint"
     return (

@@ -1,9 +1,9 @@
 """Statements about a published bundle: provenance, a bill of materials, and signatures of both.
 
 Whole utterances are judged after the bundle is built, so the provenance in the bundle does not have their
-gates. They are added here, from the reports in the store beside the bundle. The bill of materials (CycloneDX
-1.6, https://cyclonedx.org/docs/1.6/json/) lists the same dependencies as the provenance, for tools that look
-for vulnerable packages. Neither has a time, so that the same bundle gives the same bytes.
+gates. `build_provenance` adds them, from the reports in the store beside the bundle. The bill of materials
+(CycloneDX 1.6, https://cyclonedx.org/docs/1.6/json/) lists the same dependencies as the provenance, for tools
+that look for vulnerable packages. Neither has a time, so that the same bundle gives the same bytes.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _STAGES = {
 _PACKAGE = "pkg:"
 
 
-def add_gates_to_provenance(bundle: Bundle) -> bytes:
-    """Return a bundle's provenance.json with the reports about whole utterances as byproducts.
+def build_provenance(bundle: Bundle) -> bytes:
+    """Return provenance.json as it is published: a bundle's, with its reports about utterances as byproducts.
 
     If utterances were not judged, the byproduct has NOT_RUN instead of a digest. The provenance of a pulled
     bundle has the byproducts already, and is returned unchanged.
@@ -66,7 +66,7 @@ def _report(store: Store, bundle: Bundle, stage: str, name: str) -> dict[str, An
     return None if content is None else resource(name, output.sha256, gate_values(json.loads(content)))
 
 
-def bill_of_materials(bundle: Bundle) -> bytes:
+def build_bill_of_materials(bundle: Bundle) -> bytes:
     """Return the bill of materials: the bundle's files, their sources, and the packages of the toolchain."""
     from cyclonedx.model import HashAlgorithm, HashType
     from cyclonedx.model.bom import Bom
@@ -108,9 +108,9 @@ def bill_of_materials(bundle: Bundle) -> bytes:
     return (JsonV1Dot6(bom).output_as_string(indent=1) + "\n").encode()
 
 
-def statements(bundle: Bundle, signer: Signer | None) -> dict[str, bytes]:
+def build_statements(bundle: Bundle, signer: Signer | None) -> dict[str, bytes]:
     """Return the files of the statements by name, with signatures if there is a signer."""
-    provenance, sbom = add_gates_to_provenance(bundle), bill_of_materials(bundle)
+    provenance, sbom = build_provenance(bundle), build_bill_of_materials(bundle)
     signed = {} if signer is None else {SIGNED: sign(provenance, sbom, signer)}
     return {PROVENANCE: provenance, SBOM: sbom, **signed}
 

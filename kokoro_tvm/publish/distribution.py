@@ -25,7 +25,7 @@ from kokoro_tvm.common.errors import BundleError
 from kokoro_tvm.common.output import check_distinct, whole_file
 from kokoro_tvm.common.platforms import Platform, parse_triple
 from kokoro_tvm.native.toolchains.archive import ARCHIVE, prefix_of
-from kokoro_tvm.publish.attestation import add_gates_to_provenance
+from kokoro_tvm.publish.attestation import build_provenance
 from kokoro_tvm.runtime.bundle.files import OpenFiles
 from kokoro_tvm.runtime.bundle.manifest import Bundle, read_bundle
 from kokoro_tvm.runtime.bundle.provenance import FILE as PROVENANCE
@@ -60,7 +60,7 @@ def write_package(path: Path, out: Path) -> list[Path]:
         BundleError: A file of the bundle is missing or damaged, or belongs to another bundle.
         BuildError: See `write_xcframework`.
     """
-    bundle = verified_bundle(path)
+    bundle = open_verified_bundle(path)
     platform = parse_triple(str(bundle.target.get("mtriple", "")))
     paths: list[Path] = []
     if platform.system == "ios":
@@ -165,7 +165,7 @@ def write_wheel(bundle: Bundle, out: Path) -> Path:
     return target
 
 
-def verified_bundle(path: Path) -> Bundle:
+def open_verified_bundle(path: Path) -> Bundle:
     """Open a bundle, after comparing its files with the manifest and with the provenance.
 
     Raises:
@@ -183,7 +183,7 @@ def bundle_files(bundle: Bundle) -> dict[str, Path | bytes]:
     paths = sorted({file.path for file in bundle.files()})
     return {
         **{path.relative_to(bundle.root).as_posix(): path for path in paths},
-        PROVENANCE: add_gates_to_provenance(bundle),
+        PROVENANCE: build_provenance(bundle),
         "bundle.json": bundle.root / "bundle.json",
     }
 

@@ -17,8 +17,8 @@ from urllib.parse import quote
 
 from kokoro_tvm.common.errors import BundleError, InputError
 from kokoro_tvm.common.remote import READ_ONLY, has_protocol, missing_library, open_folder, whole_file
-from kokoro_tvm.publish.attestation import statements
-from kokoro_tvm.publish.distribution import bundle_files, open_content, size_of, verified_bundle
+from kokoro_tvm.publish.attestation import build_statements
+from kokoro_tvm.publish.distribution import bundle_files, open_content, open_verified_bundle, size_of
 from kokoro_tvm.runtime.registry.address import Layout, Repository
 from kokoro_tvm.runtime.registry.artifact import (
     ARTIFACT_TYPE,
@@ -72,10 +72,10 @@ def push(
         BundleError: The bundle is damaged, or the place refuses it.
         InputError: The place cannot be written to.
     """
-    bundle = verified_bundle(path)
+    bundle = open_verified_bundle(path)
     if isinstance(place, Layout) and not place.name:
         place = place.named(bundle.recipe)
-    contents = {**bundle_files(bundle), **statements(bundle, signer)}
+    contents = {**bundle_files(bundle), **build_statements(bundle, signer)}
     digests = {file.path: file.sha256 for file in bundle.files()} | {
         bundle.root / "bundle.json": bundle.sha256
     }

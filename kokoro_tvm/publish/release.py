@@ -13,8 +13,8 @@ from kokoro_tvm import __version__
 from kokoro_tvm.builder.engine import durable
 from kokoro_tvm.builder.graph import RecipeGraph
 from kokoro_tvm.common.digests import file_sha256
-from kokoro_tvm.publish.attestation import statements
-from kokoro_tvm.publish.distribution import verified_bundle, write_package, write_wheel
+from kokoro_tvm.publish.attestation import build_statements
+from kokoro_tvm.publish.distribution import open_verified_bundle, write_package, write_wheel
 from kokoro_tvm.runtime.bundle.manifest import read_bundle
 
 if TYPE_CHECKING:
@@ -73,11 +73,11 @@ def write_release(
         if wheels is None:
             files += write_package(bundle, out)
         elif name in wheels:
-            files.append(write_wheel(verified_bundle(bundle), out))
+            files.append(write_wheel(open_verified_bundle(bundle), out))
         page = graph.report.path("report.html")
         if page.is_file():
             files.append(Path(shutil.copyfile(page, out / f"{name}.{page.name}")))
-        for file, content in statements(read_bundle(bundle), signer).items():
+        for file, content in build_statements(read_bundle(bundle), signer).items():
             durable.write(out / f"{name}.{file}", content)
             files.append(out / f"{name}.{file}")
         bundles[name] = bundle

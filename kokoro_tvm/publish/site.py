@@ -16,7 +16,7 @@ from kokoro_tvm.common.digests import file_sha256
 from kokoro_tvm.common.errors import BundleError, InputError
 from kokoro_tvm.common.platforms import WEB as WEB_ASSEMBLY
 from kokoro_tvm.common.platforms import parse_triple
-from kokoro_tvm.publish.distribution import verified_bundle
+from kokoro_tvm.publish.distribution import open_verified_bundle
 from kokoro_tvm.publish.mp3 import MODULE
 from kokoro_tvm.publish.pieces import FOLDER, INDEX, write_pieces
 from kokoro_tvm.runtime.bundle.manifest import Bundle
@@ -40,17 +40,13 @@ _HEAD = """\
 
 
 def write_site(
-    path: Path,
-    out: Path,
-    gpu: Path | None = None,
-    relaxed: Path | None = None,
-    encoder: Path | None = None,
+    path: Path, out: Path, gpu: Path | None = None, relaxed: Path | None = None, encoder: Path | None = None
 ) -> list[Path]:
     """Write a site, and return its files. Equal pieces of bundles are written once.
 
     Args:
         path: A bundle for WebAssembly.
-        out: Folder of the site. A site in it is replaced.
+        out: Folder of the site. A site in it is deleted.
         gpu: A bundle for WebGPU.
         relaxed: A bundle with relaxed SIMD, which browsers use instead of the first if they can.
         encoder: Folder from `fetch_encoder`; None: the page does not save MP3.
@@ -115,7 +111,7 @@ def _open_bundle(path: Path) -> Bundle:
     Raises:
         BundleError: It is damaged, not for WebAssembly, or without front end.
     """
-    bundle = verified_bundle(path)
+    bundle = open_verified_bundle(path)
     if parse_triple(str(bundle.target.get("mtriple", ""))) != WEB_ASSEMBLY:
         raise BundleError(
             f"{path} is no bundle for WebAssembly, and a page runs nothing else. Build one: `doit wasm`."
@@ -157,5 +153,6 @@ def _write_worker(site: Path) -> None:
 
 
 def _copy_file(file: Path, target: Path) -> None:
+    """Copy a file, and create the folder of `target`."""
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(file, target)

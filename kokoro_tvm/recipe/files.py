@@ -65,17 +65,13 @@ class ModelFile(ExtendableSpec):
     pass_context: PassContext = Field(
         default_factory=PassContext, description="Options of TVM's PassContext."
     )
-    gates: Gates = Field(
-        description="Limits that every artifact must meet, or the name of a set of gates.",
-    )
+    gates: Gates = Field(description="Limits that every artifact must meet, or the name of a set of gates.")
     gate_sets: dict[Name, Gates] = Field(
         default_factory=dict,
         description="Sets of gates by name. `gates: NAME`, here and in target recipes, takes one.",
     )
     utterances: Annotated[tuple[UtteranceSpec, ...], Field(min_length=1), AfterValidator(_check_names)] = (
-        Field(
-            description="Test utterances, on which artifacts are compared with the reference.",
-        )
+        Field(description="Test utterances, on which artifacts are compared with the reference.")
     )
 
     @model_validator(mode="after")
@@ -112,7 +108,7 @@ class ModelFile(ExtendableSpec):
 
 
 def _describe_axes(schema: dict[str, Any]) -> None:
-    """Describe the keys of a matrix in a JSON Schema: paths of fields."""
+    """Write the schema of a matrix into a JSON Schema: `name`, `exclude`, and choices by field path."""
     scalar = {"type": ["string", "number", "boolean", "null"]}
     labelled = {"type": "object", "minProperties": 1}
     rules = {"type": "array", "items": {"type": "object", "additionalProperties": scalar, "minProperties": 1}}
@@ -162,12 +158,10 @@ class TargetFile(ExtendableSpec):
         default=None, description="Patches that replace the model's, by component."
     )
     passes: Annotated[PassList, Field(min_length=1)] | None = Field(
-        default=None,
-        description="Compiler passes that replace the model's list.",
+        default=None, description="Compiler passes that replace the model's list."
     )
     pass_context: PassContext | None = Field(
-        default=None,
-        description="Options that replace the model's; each is replaced as a whole.",
+        default=None, description="Options that replace the model's; each is replaced as a whole."
     )
     gates: Gates | None = Field(
         default=None,

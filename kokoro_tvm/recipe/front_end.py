@@ -94,8 +94,7 @@ class FrontEndSpec(Spec):
     tagger: PinnedFiles = Field(description="spaCy's small English model.")
     lexicon: PinnedFiles = Field(description="misaki's lexicon of American and of British English.")
     cmudict: PinnedFiles | None = Field(
-        default=None,
-        description="The CMU Pronouncing Dictionary: names and words that the lexicon lacks.",
+        default=None, description="The CMU Pronouncing Dictionary: names and words that the lexicon lacks."
     )
     cldr: PinnedFiles | None = Field(
         default=None,

@@ -28,11 +28,7 @@ def _required(description: str) -> Any:
 
 def _optional(description: str) -> Any:
     """Return an optional limit. The schema shows no default: a null in a recipe has a meaning of its own."""
-    return Field(
-        default=None,
-        description=description + _OFF,
-        json_schema_extra=_drop_default,
-    )
+    return Field(default=None, description=description + _OFF, json_schema_extra=_drop_default)
 
 
 def _drop_default(schema: dict[str, Any]) -> None:

@@ -49,7 +49,10 @@ class RecipeIndex:
             self._recipes = _read_folder(folder) | self._recipes
 
     def find(self, name: str) -> RawRecipe | None:
-        """Return the recipe, or the part, of a name. Raises RecipeError if its file is faulty."""
+        """Return the recipe, or the part, of a name; None if there is none.
+
+        Raises RecipeError if its file is faulty, or is a matrix of other names.
+        """
         recipe = self._recipes.get(name)
         if isinstance(recipe, KokoroTvmError):
             raise recipe

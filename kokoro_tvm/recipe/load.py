@@ -149,7 +149,7 @@ def _resolve_model(tree: YamlNode, index: RecipeIndex) -> YamlNode:
 
 
 def _check_extends_no_model(recipe: RawRecipe, index: RecipeIndex) -> None:
-    """Raise RecipeError if a target's recipe extends a model's."""
+    """Raise RecipeError if a target's recipe names a model's in its `extends`."""
     names = recipe.tree.get("extends")
     if names is None or not set(_OF_TARGETS) & set(recipe.tree.entries):
         return
@@ -163,10 +163,7 @@ def _check_extends_no_model(recipe: RawRecipe, index: RecipeIndex) -> None:
 
 
 def _check_padded(tree: YamlNode, target: TargetFile) -> None:
-    """Refuse to enforce the gates of `padded`: it computes something else than the model.
-
-    Raises RecipeError.
-    """
+    """Raise RecipeError if gates of `length: padded` are enforced: it does not compute the model."""
     enforce = tree.get("gates", "enforce")
     if target.length == "padded" and enforce is not None and enforce.value:
         raise enforce.span.error(

@@ -26,14 +26,14 @@ def is_try(name: str) -> bool:
 
 
 def write_try(artifacts: Path, recipe: str, overrides: Sequence[str]) -> None:
-    """Record the overrides of a try for commands that measure what it built."""
+    """Write the overrides of a try to its `try.json`, for commands that measure what it built."""
     path = _record_path(artifacts, _name_try(recipe, overrides))
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps({"recipe": recipe, "overrides": list(overrides)}), encoding="utf-8")
 
 
 def read_try(artifacts: Path, name: str) -> tuple[str, list[str]]:
-    """Return the recipe and the overrides of a try that was built here. Raises RecipeError."""
+    """Return the recipe and the overrides in the `try.json` of a try. Raises RecipeError without it."""
     path = _record_path(artifacts, name)
     try:
         record = json.loads(path.read_text(encoding="utf-8"))

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Union
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Union
 
 from pydantic import AfterValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -21,6 +20,7 @@ from kokoro_tvm.common.spec import (
     TargetSpec,
     TvmPass,
     VoiceName,
+    choice_of,
     refuse_duplicates,
 )
 from kokoro_tvm.native.toolchains.compiler_names import compiler_names
@@ -32,19 +32,6 @@ RecipeSet = Literal["ci", "nightly"]
 
 MAX_TOKENS = 512
 MAX_FRAMES = 5120
-
-
-def _module_validator(folder: str, what: str) -> Callable[[str], str]:
-    """Return a validator: a name is one of `list_modules`."""
-
-    def check(word: str) -> str:
-        """Return a name. Raises PydanticCustomError if no module has it."""
-        if word not in (valid := list_modules(folder)):
-            context = {"what": what, "word": word, "valid": valid}
-            raise PydanticCustomError("unknown_word", "unknown {what} {word}", context)
-        return word
-
-    return check
 
 
 @cache
@@ -66,20 +53,13 @@ def _check_increasing(lengths: tuple[int, ...]) -> tuple[int, ...]:
     return lengths
 
 
-def _check_tvm_pass(name: str) -> str:
-    """Return the name of a TVM pass. Raises PydanticCustomError if TVM has none of it."""
-    if name not in (valid := compiler_names().passes):
-        context = {"what": "TVM pass", "word": name, "valid": valid}
-        raise PydanticCustomError("unknown_word", "unknown {what} {word}", context)
-    return name
-
-
-_Patch = Annotated[Name, AfterValidator(_module_validator("model/patches", "patch"))]
-_Pass = Annotated[Name, AfterValidator(_module_validator("compiler/passes", "pass"))]
+_Patch = Annotated[Name, choice_of("patch", partial(list_modules, "model/patches"))]
+_Pass = Annotated[Name, choice_of("pass", partial(list_modules, "compiler/passes"))]
 PatchList = Annotated[tuple[_Patch, ...], AfterValidator(refuse_duplicates)]
 PassList = Annotated[tuple[_Pass, ...], AfterValidator(refuse_duplicates)]
 TvmPasses = Annotated[
-    tuple[Annotated[TvmPass, AfterValidator(_check_tvm_pass)], ...], AfterValidator(refuse_duplicates)
+    tuple[Annotated[TvmPass, choice_of("TVM pass", lambda: compiler_names().passes)], ...],
+    AfterValidator(refuse_duplicates),
 ]
 TvmConfig = Annotated[
     dict[str, bool | int | float | str], AfterValidator(lambda options: dict(sorted(options.items())))
@@ -248,7 +228,3 @@ class PatchOverrides(Spec):
     text_encoder: PatchList | None = Field(default=None, description="Patches of text_encoder.")
     f0n: PatchList | None = Field(default=None, description="Patches of f0n.")
     decoder: PatchList | None = Field(default=None, description="Patches of decoder.")
-
-    def by_component(self) -> dict[str, Any]:
-        """Return the patches of every component that has a list, an empty one too."""
-        return {name: patches for name in COMPONENT_AXES if (patches := getattr(self, name)) is not None}

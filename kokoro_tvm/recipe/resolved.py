@@ -99,7 +99,7 @@ class Recipe(Spec):
 
 def resolve(name: str, target: TargetFile, model: ModelFile, schedules: tuple[Schedule, ...] = ()) -> Recipe:
     """Return a target recipe over its model. Its gates are complete (`merge.resolve_gates`)."""
-    patches = target.patches.by_component() if target.patches else {}
+    patches = target.patches.model_dump(exclude_none=True) if target.patches else {}
     gates, context = target.gates or model.gates, model.pass_context
     if target.pass_context:
         context = context.model_copy(update=target.pass_context.model_dump(exclude_unset=True))

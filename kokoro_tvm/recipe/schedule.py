@@ -47,17 +47,13 @@ class Schedule(Spec):
     measured_on: str
     components: dict[ComponentName, dict[str, LayerChoice]]
 
-    def is_for(self, features: Sequence[str]) -> bool:
-        """Return whether it is for machines with exactly these features."""
-        return set(self.features) == set(features)
-
 
 def choose_layers(
     schedules: Sequence[Schedule], features: Sequence[str], component: str
 ) -> Mapping[str, LayerChoice]:
     """Return the choices by layer of a component on a machine with these features, or {}."""
     for schedule in schedules:
-        if schedule.is_for(features):
+        if set(schedule.features) == set(features):
             return {str(name): layers for name, layers in schedule.components.items()}.get(component, {})
     return {}
 

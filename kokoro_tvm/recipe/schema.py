@@ -53,7 +53,8 @@ def _relax_gates(definitions: dict[str, Any]) -> None:
 def _make_optional(definitions: dict[str, Any], node: Any) -> Any:
     """Return the schema of a mapping whose keys, and those of the mappings inside it, are all optional.
 
-    Lists are replaced as a whole: their items keep their required keys.
+    Schemas that it refers to are added to `definitions`. Lists are replaced as a whole: their items keep
+    their required keys.
     """
     if isinstance(node, list):
         return [_make_optional(definitions, item) for item in node]

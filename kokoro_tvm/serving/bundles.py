@@ -34,7 +34,7 @@ def name_folders(arguments: Sequence[str]) -> dict[str, Path]:
 
 
 def make_yielding(synthesizer: Synthesizer) -> Synthesizer:
-    """Make a synthesizer's runner yield the turn of the current job before each component."""
+    """Let a synthesizer's runner yield the turn before each component; return the synthesizer."""
     synthesizer.runner = YieldingRunner(synthesizer.runner)
     return synthesizer
 

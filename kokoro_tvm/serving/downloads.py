@@ -45,7 +45,7 @@ class Downloads:
         self._lock = threading.Lock()
 
     def create(self, format: str) -> Download:
-        """Create a file; files that are too old or too many are deleted. Raises OSError."""
+        """Create a file, and delete old files, and the oldest beyond `max_bytes`. Raises OSError."""
         with self._lock:
             if self._folder is None:
                 self._folder = Path(tempfile.mkdtemp(prefix="kokoro-tvm-downloads-"))
@@ -108,7 +108,7 @@ class Download:
                 self._abandon(str(error))
 
     def finish(self) -> None:
-        """Give the complete file its name."""
+        """Give the complete file its name; do nothing if it was deleted."""
         with suppress(FileNotFoundError):  # abandoned, or too old by now
             self._part.rename(self._path)
 

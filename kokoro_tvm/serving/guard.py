@@ -97,7 +97,7 @@ class Guard:
             )
 
     def _refuse(self, scope: MutableMapping[str, Any]) -> ApiError | None:
-        """Return the error response to a request that may not be handled."""
+        """Return the error response to a request that may not be handled, else None; store its priority."""
         headers = Headers(scope=scope)
         if not self._authorize(scope, headers):
             return ApiError(
@@ -126,9 +126,8 @@ class Guard:
     def _is_served_host(self, host: str | None) -> bool:
         """Return whether a Host header names this server: a local name, an address or an allowed host."""
         # A stranger may point a name at this machine (DNS rebinding). Browsers then take the server for the
-        # one
-        # that sent the stranger's page. An address cannot be used so, nor can a name without a dot, which no
-        # stranger can register.
+        # one that sent the stranger's page. An address cannot be used so, nor can a name without a dot, which
+        # no stranger can register.
         if host is None:
             return True  # every browser sends it
         try:

@@ -33,7 +33,7 @@ _thread = threading.local()
 
 
 def current_job() -> SpeechJob | None:
-    """Return the job of this thread."""
+    """Return the job of this thread, or None."""
     return getattr(_thread, "job", None)
 
 
@@ -225,7 +225,7 @@ class SpeechJob(AbstractAsyncContextManager["SpeechJob"], AsyncIterator[Chunk]):
                 self._has_ended = True
                 self._stream = None
                 del self._open_stream  # which refers to the text, and the text to the job
-                self._scheduler.finish(self)
+                self._scheduler.remove(self)
                 self._notify()
 
     def _work(self) -> None:
@@ -262,7 +262,7 @@ class SpeechJob(AbstractAsyncContextManager["SpeechJob"], AsyncIterator[Chunk]):
         return True
 
     def _deliver(self, chunk: Chunk) -> None:
-        """Hand a chunk to the reader, then wait until it has played most of what it has.
+        """Queue a chunk for the reader, then wait without the turn while `audio_buffer_s` or more is unread.
 
         Raises CancelledError if the job is cancelled.
         """

@@ -59,7 +59,7 @@ def _without_queries(node: dict[str, Any]) -> dict[str, Any]:
 
 
 def start_logs(level: str = "info") -> None:
-    """Write the logs of this package, uvicorn and asyncio, from a level on."""
+    """Log this package, uvicorn and asyncio on standard error from a level on; replace other handlers."""
     is_terminal = sys.stderr.isatty()
     handler = logging.StreamHandler()
     handler.setFormatter(PlainLines() if is_terminal else JsonLines())
@@ -72,7 +72,7 @@ def start_logs(level: str = "info") -> None:
 
 
 def log_notices(metrics: Metrics, texts: bool) -> None:
-    """Count every SpeechWarning from now on, and log it if `texts` may be logged: it quotes them."""
+    """Replace `warnings.showwarning`: count every SpeechWarning, and log it if `texts` may be logged."""
     shown = warnings.showwarning
     log = logging.getLogger("kokoro_tvm.serving")
 

@@ -198,7 +198,7 @@ async def _cancel_on_hangup(job: SpeechJob, receive: Receive) -> None:
 
 
 def _describe(error: Exception) -> ApiError:
-    """Convert an error to a response, and log it if it is the server's."""
+    """Convert an error to a response; log it if it is the server's."""
     response = describe_error(error)
     if response.status_code >= 500:
         _log.error("synthesis failed", exc_info=error)

@@ -123,7 +123,7 @@ class Scheduler:
                 raise CancelledError
 
     def release(self, job: SpeechJob) -> None:
-        """Let another job compute."""
+        """End a job's turn, if it has it: add its time to `computing_s`, and let another job compute."""
         with self.lock:
             if job.has_turn:
                 job.has_turn = False
@@ -140,8 +140,8 @@ class Scheduler:
                 self.release(job)
                 self.acquire(job)
 
-    def finish(self, job: SpeechJob) -> None:
-        """Remove a job whose thread ends."""
+    def remove(self, job: SpeechJob) -> None:
+        """Remove a job whose thread ends: end its turn, report speech to `on_end`, note the duration."""
         with self.lock:
             self.release(job)
             self.jobs.discard(job)
@@ -156,7 +156,7 @@ class Scheduler:
         return job
 
     def _grant(self) -> None:
-        """Give the turn, if it is free, to the most urgent job that waits."""
+        """Give the turn, if it is free, to the most urgent job that waits, and wake its thread."""
         if self._is_free and self._waiting:
             job = min(self._waiting, key=lambda job: job.urgency)
             self._waiting.remove(job)

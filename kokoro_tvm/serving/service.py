@@ -115,7 +115,7 @@ class Service:
         return self._submit_cached(open_stream, client, request.response_format == _MEASURED_FORMAT)
 
     async def create_download(self, request: SpeechRequest) -> Download | None:
-        """Create the file that keeps the audio of a request, if it wants one and the disk has room."""
+        """Create the file that keeps the audio of a request; None if it wants none or the disk fails."""
         if not request.return_download_link:
             return None
         try:

@@ -9,7 +9,15 @@ from pydantic import AfterValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from kokoro_tvm.common.platforms import Platform, detect_platform, parse_triple
-from kokoro_tvm.common.spec import CpuFeature, CpuName, EmulatedCpu, TargetSpec, Triple, refuse_duplicates
+from kokoro_tvm.common.spec import (
+    CpuFeature,
+    CpuName,
+    EmulatedCpu,
+    TargetSpec,
+    Triple,
+    refuse_duplicates,
+    unknown_word_error,
+)
 from kokoro_tvm.native.toolchains.compiler_names import compiler_names, unknown_in_triple
 
 
@@ -26,8 +34,7 @@ class LlvmTarget(TargetSpec):
         "machine. `native` takes no triple.",
     )
     mattr: Annotated[tuple[CpuFeature, ...], AfterValidator(refuse_duplicates)] = Field(
-        default=(),
-        description="CPU features to add (`+avx512f`) or to remove (`-sse4a`).",
+        default=(), description="CPU features to add (`+avx512f`) or to remove (`-sse4a`)."
     )
     emulate: EmulatedCpu | None = Field(
         default=None,
@@ -51,13 +58,13 @@ class LlvmTarget(TargetSpec):
     def _check_words(self) -> LlvmTarget:
         """Raise PydanticCustomError for words that LLVM would ignore and contradicting features."""
         if self.mtriple is not None and (unknown := unknown_in_triple(self.mtriple)) is not None:
-            raise _unknown_word_error(*unknown, "mtriple")
+            raise unknown_word_error(*unknown, "mtriple")
         names, architecture = compiler_names(), self.platform.architecture
         what = "CPU" if self.mtriple is None else f"{architecture} CPU"
         cpus = ("native", *names.cpus.get(architecture, ()))
         features = names.features.get(architecture, ())
         if self.mcpu not in cpus:
-            raise self._foreign_word_error(self.mcpu, "CPU", names.cpus, "mcpu") or _unknown_word_error(
+            raise self._foreign_word_error(self.mcpu, "CPU", names.cpus, "mcpu") or unknown_word_error(
                 what, self.mcpu, cpus, "mcpu"
             )
         for index, word in enumerate(self.mattr):
@@ -65,7 +72,7 @@ class LlvmTarget(TargetSpec):
                 valid = [f"{word[0]}{name}" for name in features]
                 raise self._foreign_word_error(
                     word[1:], "feature", names.features, "mattr", index
-                ) or _unknown_word_error(f"{what} feature", word, valid, "mattr", index)
+                ) or unknown_word_error(f"{what} feature", word, valid, "mattr", index)
             opposite = "-+"[word[0] == "-"] + word[1:]
             if opposite in self.mattr[:index]:
                 raise PydanticCustomError(
@@ -106,9 +113,3 @@ class LlvmTarget(TargetSpec):
     def is_emulated(self) -> bool:
         """Return whether QEMU runs the code."""
         return self.emulate is not None and not (self.is_native and self.platform.system != "linux")
-
-
-def _unknown_word_error(what: str, word: str, valid: Sequence[str], *path: str | int) -> PydanticCustomError:
-    """Return the error of an unknown word; its message lists near ones of `valid`."""
-    context = {"what": what, "word": word, "valid": valid, "path": path}
-    return PydanticCustomError("unknown_word", "unknown {what} {word}", context)

@@ -53,7 +53,7 @@ class CpuTools(Tools):
         return _LINKERS.get(self.spec.platform.system, GNU)
 
     def runner(self) -> Runner | None:
-        """Return this process if it can run the code, else an emulator of the CPU or the system.
+        """Return what runs the code: this process, with AMX emulated if the CPU lacks it, or an emulator.
 
         None: the recipe forbids to run the code, or nothing here runs it.
         """
@@ -65,7 +65,7 @@ class CpuTools(Tools):
                 return _APPLE[self.spec.platform](self.spec.emulate)
             return Qemu(self.spec.platform.architecture, self.spec.emulate)
         if self.spec.is_native:
-            return TILES if AMX & self._lacking() else LOCAL
+            return TILES if AMX & self._find_lacking_features() else LOCAL
         if self.spec.platform == WEB:
             return NODE
         is_windows = self.spec.platform == Platform(detect_platform().architecture, "windows")
@@ -101,7 +101,7 @@ class CpuTools(Tools):
             return _list_pinned(Platform(self.spec.platform.architecture, "linux"))
         return self.runtime_libraries()
 
-    def lacking(self, precision: str) -> tuple[str, ...]:
+    def list_lacking_features(self, precision: str) -> tuple[str, ...]:
         """List the features that level, `mattr` and precision need and this CPU lacks, in alphabetical order.
 
         AMX is no such feature, because it is emulated. Empty if the code is not run by this CPU.
@@ -109,9 +109,9 @@ class CpuTools(Tools):
         if not self.spec.run or self.spec.is_emulated or self.spec.platform == WEB:
             return ()
         # Only LLVM knows the features behind a CPU's name. AMX is emulated.
-        return tuple(sorted(self._lacking({BFLOAT16} if precision == "bfloat16" else ()) - AMX))
+        return tuple(sorted(self._find_lacking_features({BFLOAT16} if precision == "bfloat16" else ()) - AMX))
 
-    def _lacking(self, needed: Iterable[str] = ()) -> set[str]:
+    def _find_lacking_features(self, needed: Iterable[str] = ()) -> set[str]:
         """Return the features of the level, of `mattr` and of `needed` that this CPU lacks.
 
         Empty if the system does not list the CPU's features.

@@ -6,9 +6,8 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
-from pydantic_core import PydanticCustomError
 
-from kokoro_tvm.common.spec import GpuArchitecture, refuse_duplicates
+from kokoro_tvm.common.spec import GpuArchitecture, choice_of, refuse_duplicates
 from kokoro_tvm.native.toolchains import nvrtc
 from kokoro_tvm.native.toolchains.compiler_names import compiler_names
 from kokoro_tvm.targets.gpu import GpuKind, GpuTarget, GpuTools
@@ -17,24 +16,14 @@ if TYPE_CHECKING:
     from kokoro_tvm.runtime.bundle.device_code import DeviceCode
 
 
-def _check_architectures(architectures: tuple[str, ...]) -> tuple[str, ...]:
-    """Raise PydanticCustomError for an architecture that the compiler does not know."""
-    for index, word in enumerate(architectures):
-        if word not in (valid := compiler_names().gpus):
-            context = {"what": "GPU architecture", "word": word, "valid": valid, "index": index}
-            raise PydanticCustomError("unknown_word", "unknown {what} {word}", context)
-    return architectures
-
-
 class CudaTarget(GpuTarget):
     """NVIDIA's GPUs of some architectures."""
 
     kind: Literal["cuda"] = Field(description="Kind of target: `cuda` for NVIDIA's GPUs.")
     arch: Annotated[
-        tuple[GpuArchitecture, ...],
+        tuple[Annotated[GpuArchitecture, choice_of("GPU architecture", lambda: compiler_names().gpus)], ...],
         Field(min_length=1),
         AfterValidator(refuse_duplicates),
-        AfterValidator(_check_architectures),
     ] = Field(
         default=("sm_80", "sm_90", "sm_100"),
         description="GPU architectures to compile machine code for. Later GPUs use the PTX of the last.",

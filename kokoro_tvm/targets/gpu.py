@@ -130,7 +130,7 @@ class GpuTools(Tools):
         return self.host.toolchain()
 
     def runner(self) -> Runner | None:
-        """Return the runner of kernels and host code, in this process or emulated."""
+        """Return the runner of kernels and host code; None if it is forbidden or nothing here runs them."""
         return self.executor(self.host.runner()) if self.spec.run else None
 
     def executor(self, host: Runner | None) -> Runner | None:
@@ -143,6 +143,6 @@ class GpuTools(Tools):
         """Return the host's runtime."""
         return self.host.runner_libraries()
 
-    def lacking(self, precision: str) -> tuple[str, ...]:
+    def list_lacking_features(self, precision: str) -> tuple[str, ...]:
         """Return the features that the host lacks."""
-        return self.host.lacking("float32") if self.spec.run else ()
+        return self.host.list_lacking_features("float32") if self.spec.run else ()

@@ -34,7 +34,7 @@ class MetalTools(GpuTools):
     """Tools for Apple's GPUs."""
 
     def executor(self, host: Runner | None) -> Runner | None:
-        """Return the host's runner on a Mac, else that of the kernels' source."""
+        """Return the host's runner on a Mac, else that of the kernels' source; None if there is none."""
         on_mac = detect_platform().system == "darwin"
         return host if host is LOCAL and on_mac else super().executor(host)
 

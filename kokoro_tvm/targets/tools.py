@@ -93,8 +93,7 @@ class Tools(ABC):
         """Return the libraries of the TVM runtime that the target's bundles bring.
 
         `runtime` is libtvm_runtime. `ffi` is libtvm_ffi, if it is needed or if `ffi` is true. Empty: the
-        runtime has
-        to be installed.
+        runtime has to be installed.
 
         Raises:
             BuildError: A library that should be there is missing.
@@ -109,6 +108,6 @@ class Tools(ABC):
         """
         return self.runtime_libraries()
 
-    def lacking(self, precision: str) -> tuple[str, ...]:
+    def list_lacking_features(self, precision: str) -> tuple[str, ...]:
         """Return features that the code needs and this machine lacks, without asking the compiler."""
         return ()

@@ -151,13 +151,13 @@ export class BundleSynthesizer {
   }
 
   /**
-   * Speak a text and join the chunks of `stream`.
+   * Speak a text as a whole, with what `plan` plans.
    * @param {string | Iterable<string>} text
    * @param {Options} [options]
    * @returns {Promise<Speech>}
    */
   speak(text, options = {}) {
-    return joined(this.#spoken("stream", text, options));
+    return joined(this.#spoken("speak", text, options));
   }
 
   /**
@@ -199,7 +199,7 @@ export class BundleSynthesizer {
 
   /**
    * Yield the plan, then the parts of `Speaking`.
-   * @param {"stream" | "render"} method
+   * @param {"stream" | "speak" | "render"} method
    * @param {string | Iterable<string> | Plan} what
    * @param {Options} options
    * @returns {AsyncGenerator<any>}
@@ -207,7 +207,7 @@ export class BundleSynthesizer {
   async *#spoken(method, what, options) {
     const { remote } = await this.#ready();
     try {
-      yield* remote.stream(method, method === "stream" ? sendable(what) : what, options);
+      yield* remote.stream(method, method === "render" ? what : sendable(what), options);
     } catch (error) {
       throw reason(error, options.signal);
     }

@@ -20,12 +20,12 @@ import { BundleError, InputError, MemoryError } from "./errors.js";
  */
 
 /**
- * Lengths of pieces in symbols of phonemes.
+ * Lengths of pieces in symbols of phonemes; those that are left out are the usual ones.
  *
  * first: a longer first piece ends at its first clause; least: a shorter one is joined with the next sentence of the
  * paragraph; most: a longer one is divided, best at a mark; firstS: seconds, the utterance of a longer first piece is decoded
- * in two pieces without a pause.
- * @typedef {{first: number, least: number, most: number, firstS?: number}} Division
+ * in two pieces without a pause. Infinity: never.
+ * @typedef {{first?: number, least?: number, most?: number, firstS?: number}} Division
  */
 
 /**
@@ -74,7 +74,8 @@ export class FrontEnd {
     const plan = this.#call("new_plan");
     if (!plan) throw new MemoryError("There is not enough memory for a plan.");
     this.#languages.set(plan, language);
-    const bytes = new TextEncoder().encode(JSON.stringify(request));
+    const finite = (_, value) => (value === Infinity ? Number.MAX_VALUE : value); // as JSON has it
+    const bytes = new TextEncoder().encode(JSON.stringify(request, finite));
     this.#bytes(this.#call("take_request", plan, bytes.length), bytes.length).set(bytes);
     this.#call("start_plan", plan, bytes.length);
     return {
@@ -84,7 +85,7 @@ export class FrontEnd {
       givePhonemes: (phonemes) => this.#give(plan, phonemes, 1),
       /** End the text. */
       end: () => this.#call("end_units", plan),
-      /** Take the next step, and pass on notices. Throws an InputError. @param {(notice: string) => void} warn */
+      /** Take the next step, and pass on notices. Throws an InputError. @param {import("./notices.js").Warn} warn */
       step: (warn) => this.#step(plan, warn),
       /** Set the durations of the draft's tokens, in frames at speed 1. @param {Float32Array} durations */
       setDurations: (durations) => {
@@ -111,10 +112,10 @@ export class FrontEnd {
   #step(plan, warn) {
     try {
       const { notices, ...step } = JSON.parse(this.#text(this.#call("take_step", plan)));
-      notices.forEach(warn);
+      passOn(notices, warn);
       return step;
     } catch (error) {
-      if (error instanceof InputError) JSON.parse(this.#text(this.#call("notices_of", plan))).forEach(warn);
+      if (error instanceof InputError) passOn(JSON.parse(this.#text(this.#call("notices_of", plan))), warn);
       throw error;
     }
   }
@@ -158,4 +159,9 @@ export class FrontEnd {
   #bytes(place, size = undefined) {
     return new Uint8Array(this.#exports.memory.buffer, place, size);
   }
+}
+
+/** @param {string[][]} notices each a sentence, and then its words @param {import("./notices.js").Warn} warn */
+function passOn(notices, warn) {
+  for (const [notice, ...words] of notices) warn(notice, words);
 }

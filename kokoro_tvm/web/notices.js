@@ -2,7 +2,7 @@
 
 import { head, split } from "./characters.js";
 
-/** Takes a notice, one sentence. @typedef {(message: string) => void} Warn */
+/** Takes a notice, one sentence, and the words of the text that it is about. @typedef {(notice: string, words?: string[]) => void} Warn */
 
 /**
  * Return the first `most` characters of a text, with "…" if there are more.

@@ -36,6 +36,8 @@ import { LANGUAGES, describe, rowOf, styleOf } from "./voices.js";
  *   import("./notices.js").Warn}} Options
  */
 
+/** Division of a whole speech, whose first sound nobody waits for. @type {import("./front_end.js").Division} */
+export const UNCUT = { firstS: Infinity };
 const LONGEST = 2_000_000; // characters, 40 hours of speech
 const HALF = /[\ud800-\udbff]$/; // the first half of a character
 
@@ -51,7 +53,7 @@ export class Planner {
   }
 
   /**
-   * Plan a text.
+   * Plan a text, whose first utterance is whole unless the options divide it.
    *
    * Rejected with an InputError if the text, voice, speed or seed is invalid, or the text is longer than two million
    * characters.
@@ -63,7 +65,7 @@ export class Planner {
     if (typeof text === "string" && length(text) > LONGEST) {
       throw new InputError(`The text has ${length(text)} characters, too much for memory at once. Use pieces().`);
     }
-    return collected(this.empty(options), this.pieces(text, options));
+    return collected(this.empty(options), this.pieces(text, { ...options, division: options.division ?? UNCUT }));
   }
 
   /**
@@ -77,12 +79,12 @@ export class Planner {
     for (const line of lines) {
       if (typeof line !== "string") throw new InputError(`Phonemes are a string, not ${typeof line}.`);
     }
-    return collected(this.empty(options).with({ mute: false }), this._planned([], lines, options));
+    return collected(this.empty(options).with({ mute: false }), this._planned([], lines, { ...options, division: UNCUT }));
   }
 
   /**
    * Yield the pieces of a text, which may come in portions, with the features for the decoder. Each comes as soon as the
-   * text shows its end.
+   * text shows its end. A long first utterance comes in two pieces.
    * @param {string | Iterable<string>} text
    * @param {Options} [options]
    * @returns {AsyncGenerator<Planned>}

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kokoro_tvm.builder.engine.used import used_again
+from kokoro_tvm.builder.engine.used import rehash_used
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class Edited:
         self._before = self._now()
 
     def _now(self) -> dict[str, Any]:
-        return {name: used_again(derivation) for name, derivation in self._derivations.items()}
+        return {name: rehash_used(derivation) for name, derivation in self._derivations.items()}
 
     def ran(self, function: Function) -> set[str]:
         """Return the stages whose runs executed a function."""

@@ -28,9 +28,9 @@ def recipe(name: str) -> Recipe:
     return next(r for r in SHIPPED if r.name == name)
 
 
-def lacking(recipe: Recipe) -> tuple[str, ...]:
+def list_lacking_features(recipe: Recipe) -> tuple[str, ...]:
     """Return the features that the recipe needs and this machine lacks."""
-    return tools_for(recipe.target).lacking(recipe.precision)
+    return tools_for(recipe.target).list_lacking_features(recipe.precision)
 
 
 def on_a_cpu_with(features: frozenset[str] | None, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -70,7 +70,7 @@ def test_lacking_names_missing_features(
     name: str, had: frozenset[str] | None, missing: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     on_a_cpu_with(had, monkeypatch)
-    assert lacking(recipe(name)) == missing
+    assert list_lacking_features(recipe(name)) == missing
 
 
 def test_lacking_reads_mattr(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,7 +79,7 @@ def test_lacking_reads_mattr(monkeypatch: pytest.MonkeyPatch) -> None:
         update={"mattr": ("+avx512vnni", "-fma", "-prefer-256-bit", "+fast-hops")}
     )
     on_a_cpu_with(V3 - {"fma"}, monkeypatch)
-    assert lacking(given.model_copy(update={"target": target})) == ("avx512vnni",)
+    assert list_lacking_features(given.model_copy(update={"target": target})) == ("avx512vnni",)
 
 
 def test_set_skips_recipes_that_cannot_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

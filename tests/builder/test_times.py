@@ -37,9 +37,9 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         original, tmp_path / "kokoro_tvm", ignore=shutil.ignore_patterns("__pycache__", "web")
     )
     monkeypatch.setattr(code, "_PACKAGE", copy)
-    before = code.executed_code([FUNCTION])
+    before = code.hash_executed_code([FUNCTION])
     time.sleep(0.05)
-    assert code.executed_code([FUNCTION]) == before
+    assert code.hash_executed_code([FUNCTION]) == before
     return copy
 
 
@@ -82,7 +82,7 @@ def other_code(source: bytes) -> bytes:
 
 @pytest.mark.parametrize("when", [0, HOUR, 4_102_444_800], ids=["1970", "later in 1970", "2100"])
 def test_touch_builds_nothing(tree: Tree, package: Path, when: int) -> None:
-    touched, before = 0, code.executed_code([FUNCTION])
+    touched, before = 0, code.hash_executed_code([FUNCTION])
     for folder in (package, tree.root):
         for path in folder.rglob("*"):
             if path.is_file():
@@ -90,14 +90,14 @@ def test_touch_builds_nothing(tree: Tree, package: Path, when: int) -> None:
                 touched += 1
     assert touched > 300
     assert not_current(tree) == {}
-    assert code.executed_code([FUNCTION]) == before
+    assert code.hash_executed_code([FUNCTION]) == before
 
 
 def test_edit_of_a_source_with_the_same_time_is_seen(package: Path) -> None:
-    before = code.executed_code([FUNCTION])
+    before = code.hash_executed_code([FUNCTION])
     with edited(package / PATCH, other_code):
-        assert code.executed_code([FUNCTION]) != before
-    assert code.executed_code([FUNCTION]) == before
+        assert code.hash_executed_code([FUNCTION]) != before
+    assert code.hash_executed_code([FUNCTION]) == before
 
 
 def test_edit_of_a_recipe_with_the_same_time_is_seen(tree: Tree) -> None:
@@ -124,12 +124,12 @@ def test_edit_of_an_output_with_the_same_time_is_seen(tree: Tree) -> None:
 def test_set_clock_changes_nothing(
     tree: Tree, package: Path, monkeypatch: pytest.MonkeyPatch, seconds: float
 ) -> None:
-    before = code.executed_code([FUNCTION])
+    before = code.hash_executed_code([FUNCTION])
     with monkeypatch.context() as patch:
         clock(patch, seconds)
         assert not_current(tree) == {}
         with edited(package / PATCH, other_code):
-            assert code.executed_code([FUNCTION]) != before
-        assert code.executed_code([FUNCTION]) == before
+            assert code.hash_executed_code([FUNCTION]) != before
+        assert code.hash_executed_code([FUNCTION]) == before
         assert not_current(tree) == {}
     assert not_current(tree) == {}

@@ -26,7 +26,7 @@ from kokoro_tvm.runtime.threads import usable_cores
 from kokoro_tvm.targets import Machine
 from kokoro_tvm.targets.runners import wgpu_kernels
 from kokoro_tvm.targets.runners.source import program
-from kokoro_tvm.targets.runners.source.device import stand_in
+from kokoro_tvm.targets.runners.source.device import use_host_memory
 from kokoro_tvm.targets.runners.source.program import headers_digest
 from kokoro_tvm.targets.runners.wgpu import WGPU
 
@@ -82,7 +82,7 @@ class GpuKernel:
         kind = machine.kind
         if kind == "webgpu" and (reason := WGPU.check()) is not None:
             pytest.skip(reason)
-        stand_in(kind)
+        use_host_memory(kind)
         self.kind = kind
         self.name = str(function.attrs["global_symbol"])
         target = tvm.target.Target(

@@ -17,8 +17,12 @@ COMPOSED = [
     Filtering(outputs, taps).of(Filtering(inner, inner))
     for outputs, taps, inner in [(2, 2, 6), (2, 2, 4), (2, 3, 4), (3, 3, 4), (1, 3, 2), (4, 2, 3), (1, 1, 4)]
 ]
+CIRCLES = [
+    Filtering(outputs, taps, circle=True)
+    for outputs, taps in [(4, 3), (6, 3), (8, 3), (10, 3), (7, 6), (12, 7), (14, 7), (14, 11), (18, 11)]
+]
 named = pytest.mark.parametrize("filtering", FILTERINGS, ids=str)
-any_named = pytest.mark.parametrize("filtering", FILTERINGS + COMPOSED, ids=str)
+any_named = pytest.mark.parametrize("filtering", FILTERINGS + COMPOSED + CIRCLES, ids=str)
 
 
 def filtered(filtering: Filtering, taps: np.ndarray, samples: np.ndarray) -> np.ndarray:
@@ -50,6 +54,18 @@ def test_nested_filtering_multiplies_points() -> None:
     assert str(composed) == "F(2, 3) of F(4, 4)"
 
 
+def test_filtering_on_circle_has_three_points_for_two() -> None:
+    on_circle = Filtering(14, 11, circle=True)
+    assert (on_circle.samples, on_circle.points, str(on_circle)) == (24, 8 + 3 * 8, "F(14, 11) on the circle")
+    assert Filtering(8, 3, circle=True).points == 6 + 3 * 2
+
+
+@pytest.mark.parametrize(("outputs", "taps"), [(2, 3), (4, 2), (5, 7)])
+def test_filtering_on_circle_needs_even_samples(outputs: int, taps: int) -> None:
+    with pytest.raises(ValueError, match=rf"has {outputs + taps - 1} samples: expected 6, 8, 10"):
+        transforms(Filtering(outputs, taps, circle=True))
+
+
 def test_filtering_rejects_unequal_inner() -> None:
     with pytest.raises(ValueError, match=r"F\(6, 3\) cannot be nested"):
         Filtering(2, 2).of(Filtering(6, 3))
@@ -68,7 +84,7 @@ def test_transforms_compute_every_product(filtering: Filtering) -> None:
 @given(st.data())
 @settings(max_examples=200, deadline=None)
 def test_transforms_match_convolution(data: st.DataObject) -> None:
-    filtering = data.draw(st.sampled_from([f for f in FILTERINGS + COMPOSED if f.inner.points <= 8]))
+    filtering = data.draw(st.sampled_from(CIRCLES + [f for f in FILTERINGS + COMPOSED if f.inner.points <= 8]))
     numbers = st.floats(-1e3, 1e3)
     taps, samples = (
         np.array(data.draw(st.lists(numbers, min_size=size, max_size=size)))
@@ -84,7 +100,7 @@ def test_direct_filtering_has_one_product() -> None:
     assert [m.tolist() for m in (matrices.output, matrices.weight, matrices.signal)] == [[[1.0]]] * 3
 
 
-@any_named
+@pytest.mark.parametrize("filtering", FILTERINGS + COMPOSED, ids=str)
 def test_transforms_have_unit_gain(filtering: Filtering) -> None:
     """Expect gains of about one at every point, by powers of two."""
     # In a nested filtering both gains meet, and inner rows share samples.
@@ -103,7 +119,7 @@ def test_transforms_reject_too_many_points(outputs: int, taps: int) -> None:
         transforms(Filtering(outputs, taps))
 
 
-@named
+@pytest.mark.parametrize("filtering", FILTERINGS + CIRCLES, ids=str)
 def test_transforms_halve_opposite_points(filtering: Filtering) -> None:
     """Expect half sums and half differences of opposite rows without common entries."""
     matrices = transforms(filtering)
@@ -114,6 +130,16 @@ def test_transforms_halve_opposite_points(filtering: Filtering) -> None:
             assert not (halved[first] * halved[second]).any()
             np.testing.assert_array_equal(halved[first] + halved[second], rows[first])
             np.testing.assert_array_equal(halved[first] - halved[second], rows[second])
+
+
+@pytest.mark.parametrize("filtering", CIRCLES, ids=str)
+def test_transforms_derive_third_directions(filtering: Filtering) -> None:
+    matrices = transforms(filtering)
+    signal, output = matrices.halves(matrices.signal), matrices.halves(matrices.output.T)
+    assert len(matrices.directions) == 2 * filtering.fours
+    for first, second, third in matrices.directions:
+        np.testing.assert_allclose(signal[third], signal[first] + signal[second], atol=1e-12)
+        np.testing.assert_allclose(output[third], output[first] - output[second], atol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -129,6 +155,10 @@ def test_transforms_halve_opposite_points(filtering: Filtering) -> None:
         (Filtering(2, 2).of(Filtering(4, 4)), 3.3),
         (Filtering(2, 3).of(Filtering(4, 4)), 4.0),
         (Filtering(2, 2).of(Filtering(6, 6)), 16.2),
+        (Filtering(8, 3, circle=True), 1.47),
+        (Filtering(10, 3, circle=True), 2.24),
+        (Filtering(14, 7, circle=True), 1.43),
+        (Filtering(14, 11, circle=True), 1.34),
     ],
     ids=str,
 )

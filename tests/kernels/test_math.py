@@ -27,6 +27,7 @@ from .support import machines
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "sin": _math.sin,
     "sin_squared": _math.sin_squared,
+    "sin_squared_of_half_turns": _math.sin_squared_of_half_turns,
     "sin_turns": lambda k, x: _math.sin_cycles(k, _math.reduce_cycles(k, x)),
     "sin_unit": _math.sin_unit,
     "cos_unit": _math.cos_unit,
@@ -110,6 +111,7 @@ def slack(machine: Machine) -> float:
         ("sin", -10, 10, np.sin, 1.2e-7),
         ("sin", -5000, 5000, np.sin, 1.2e-7),
         ("sin_squared", -5000, 5000, lambda x: np.sin(x) ** 2, 2.5e-7),
+        ("sin_squared_of_half_turns", -100, 100, lambda x: np.sin(np.pi * x) ** 2, 7e-7),
         ("sin_turns", 0, 1, lambda x: np.sin(2 * np.pi * x), 1.8e-7),
         ("sin_unit", -np.pi / 2, np.pi / 2, np.sin, 1.2e-7),
         ("cos_unit", -1, 1, np.cos, 8e-8),

@@ -16,7 +16,7 @@ from toys import PHONEMES, speak
 
 from kokoro_tvm import Synthesizer, __version__
 from kokoro_tvm.common.errors import BuildError, BundleError, InputError
-from kokoro_tvm.publish.distribution import verified_bundle, write_archive, write_package, write_wheel
+from kokoro_tvm.publish.distribution import open_verified_bundle, write_archive, write_package, write_wheel
 
 SPEAK = """
 import sys
@@ -31,7 +31,7 @@ print(*sorted(name for name in ("torch", "tvm", "typer", "pydantic") if name in 
 
 @pytest.fixture(scope="module")
 def wheel(toy: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_wheel(verified_bundle(toy), tmp_path_factory.mktemp("dist"))
+    return write_wheel(open_verified_bundle(toy), tmp_path_factory.mktemp("dist"))
 
 
 @pytest.fixture(scope="module")
@@ -114,13 +114,17 @@ def test_wheel_has_metadata_and_manifest(wheel: Path, toy: Path) -> None:
 
 @pytest.mark.slow("makes a wheel again, and an archive twice")
 def test_wheel_and_archive_are_reproducible(wheel: Path, toy: Path, tmp_path: Path) -> None:
-    assert write_wheel(verified_bundle(toy), tmp_path).read_bytes() == wheel.read_bytes()
-    one, two = (write_archive(verified_bundle(toy), tmp_path / name).read_bytes() for name in ("one", "two"))
+    assert write_wheel(open_verified_bundle(toy), tmp_path).read_bytes() == wheel.read_bytes()
+    one, two = (
+        write_archive(open_verified_bundle(toy), tmp_path / name).read_bytes() for name in ("one", "two")
+    )
     assert one == two
 
 
 def test_unpacked_archive_speaks(toy: Path, tmp_path: Path) -> None:
-    subprocess.run(["tar", "-xf", write_archive(verified_bundle(toy), tmp_path), "-C", tmp_path], check=True)
+    subprocess.run(
+        ["tar", "-xf", write_archive(open_verified_bundle(toy), tmp_path), "-C", tmp_path], check=True
+    )
     assert Synthesizer(tmp_path / "toy").bundle.recipe == "toy"
 
 
@@ -136,7 +140,7 @@ def test_package_refuses_a_damaged_bundle(toy_copy: Path, tmp_path: Path) -> Non
 
 
 def test_archive_does_not_overwrite_a_file_of_the_bundle(toy: Path, tmp_path: Path) -> None:
-    bundle = verified_bundle(toy)
+    bundle = open_verified_bundle(toy)
     archive = tmp_path / f"toy-{__version__}.tar"
     archive.hardlink_to(toy / "bert.safetensors")
     with pytest.raises(InputError, match="is to be written, and is read as"):

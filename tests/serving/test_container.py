@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from toys import PHONEMES
 
-from kokoro_tvm.publish.distribution import verified_bundle, write_wheel
+from kokoro_tvm.publish.distribution import open_verified_bundle, write_wheel
 
 BUILDAH = shutil.which("buildah")
 ROOT = Path(__file__).parents[2]
@@ -38,7 +38,7 @@ def buildah(*words: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
 def container(toy: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The name of a container of the image."""
     folder = tmp_path_factory.mktemp("image")
-    write_wheel(verified_bundle(toy), folder / "dist")
+    write_wheel(open_verified_bundle(toy), folder / "dist")
     file = ROOT / "deploy/Containerfile"
     base = next(line for line in file.read_text(encoding="utf-8").splitlines() if line.startswith("FROM "))
     if not buildah("inspect", "--type", "image", base.split()[1]).stdout:

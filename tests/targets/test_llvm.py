@@ -254,7 +254,7 @@ def test_runner_emulates_amx_alone(
     monkeypatch.setattr(cpu_tools, "features_of_cpu", lambda: available)
     spec = target.LlvmTarget(kind="llvm", mcpu="x86-64-v4", mattr=("+avx512bf16", "+amx-tile", "+amx-bf16"))
     assert tools_for(spec).runner() is runner
-    assert tools_for(spec).lacking(precision) == missing
+    assert tools_for(spec).list_lacking_features(precision) == missing
     native = target.LlvmTarget(kind="llvm", mcpu="native")
     assert tools_for(native).runner() is LOCAL
 

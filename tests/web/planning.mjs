@@ -22,6 +22,8 @@ const { TEXT, FRONT_END, VECTORS: OTHERS } = process.env;
 const VECTORS = JSON.parse(readFileSync(OTHERS ?? new URL("../conformance.json", import.meta.url), "utf8"));
 const table = { rows: VECTORS.rows, width: 1, values: new Float32Array(VECTORS.rows) };
 const voices = new Voices(new Map(VECTORS.voices.map((voice) => [voice, table])));
+const { first_s: firstS, ...lengths } = VECTORS.division;
+const division = { ...lengths, firstS };
 const SHOWN = 5;
 
 /** What `plan_pieces` asks of a model in tests/front_end_vectors.py. */
@@ -65,7 +67,7 @@ async function made({ text, voice, captions }) {
   const vector = { text, voice, notices: [] };
   vector.plan = await caught(async () => {
     const warn = (notice) => vector.notices.push(notice);
-    const plan = await planner.plan(text, { voice, speed: 0.9, warn });
+    const plan = await planner.plan(text, { voice, speed: 0.9, division, warn });
     if (captions) {
       vector.muted = plan.pieces.map((piece) => muted(piece, plan.samplesPerFrame, plan.sampleRate));
       const words = timeline(plan);
@@ -114,6 +116,27 @@ test("plan does not depend on portions", async () => {
     assert.deepStrictEqual(units, whole);
     assert.deepStrictEqual(sevens, whole);
   }
+});
+
+test("plan cuts no utterance, pieces cut a long first one", async () => {
+  const text = "He ran all the way from home to the house of another man and came back before the end of the day.";
+  const words = (pieces) => pieces.flatMap((piece) => piece.words);
+  const whole = await planner.plan(text);
+  const streamed = [];
+  for await (const { piece } of planner.pieces(text)) streamed.push(piece);
+  assert.equal(whole.pieces.length, 1);
+  assert.equal(streamed.length, 2);
+  assert.deepEqual(words(streamed), words(whole.pieces));
+  assert.deepEqual((await planner.plan(text, { division })).pieces, streamed);
+  assert.deepEqual((await planner.plan(text, { division: { firstS: Infinity } })).pieces, whole.pieces);
+  const [{ symbols }] = whole.pieces;
+  assert.deepEqual((await planner.planPhonemes(symbols)).pieces.map((piece) => piece.symbols), [symbols]);
+});
+
+test("notices name the words that they are about", async () => {
+  const notices = new Map();
+  await planner.plan("Quxley saw 世界, and a ☃.", { warn: (notice, words) => notices.set(notice.split(",")[0], words) });
+  assert.deepEqual(notices, new Map([["Read by their letters", ["Quxley"]], ["Left out", ["世界"]]]));
 });
 
 test("planPhonemes keeps phonemes", async () => {

@@ -306,7 +306,7 @@ def test_documented_programs_run(project: Path, tts: Synthesizer) -> None:
         assert done.returncode == 0, done.stderr
         printed.append(done.stdout.splitlines())
     with pytest.warns(SpeechWarning):
-        expected = tts(DOCUMENTED, voice="af_heart", speed=1.1, division=Division())
+        expected = tts(DOCUMENTED, voice="af_heart", speed=1.1)
     words, plans = printed
     assert [line.split()[-1] for line in words] == [word.text for word in expected.words]
     assert len((project / "speech.wav").read_bytes()) == 44 + 2 * expected.audio.size
@@ -314,7 +314,7 @@ def test_documented_programs_run(project: Path, tts: Synthesizer) -> None:
     written = (project / "speech.vtt").read_text(encoding="utf-8")
     assert written == write_captions("speech.vtt", expected.timeline, seconds)
     with pytest.warns(SpeechWarning):
-        plan = tts.plan(DOCUMENTED, voice="af_heart", division=Division())
+        plan = tts.plan(DOCUMENTED, voice="af_heart")
     seconds = [plan.seconds, plan.seconds + len(plan.pieces) / 2]
     assert [float(number) for number in plans[0].split()] == pytest.approx(seconds)
 

@@ -131,6 +131,13 @@ def test_stop_keeps_the_record(page: Page, spoken: Callable[..., Any], tmp_path:
     assert same(spoken(TEXT), audio)
 
 
+def test_page_marks_the_words_of_notices(page: Page) -> None:
+    page.speak("He ran 世界 home, and Quxley ran.")
+    page.state("ended")
+    assert page.tab.locator("#reading mark").all_inner_texts() == ["世界", "Quxley"]
+    assert page.tab.locator("#notices li").count() == 2
+
+
 def test_page_without_an_encoder_offers_no_mp3(page: Page) -> None:
     formats = page.tab.eval_on_selector_all("#format option", "options => options.map(({ value }) => value)")
     assert formats == ["wav", "srt", "vtt"]

@@ -293,7 +293,7 @@ def test_page_reads_all_languages_as_python(
         for code, text in READ.items():
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
-                plan = tts.plan(text, language=code, division=Division())
+                plan = tts.plan(text, language=code)
             words = [[w.text, w.start, w.end, w.phonemes, w.space] for w in plan.words]
             notices = [front_end_vectors.message(str(each.message)) for each in caught]
             read = [notice for notice in notices if "synthetic (random) weights" not in notice]

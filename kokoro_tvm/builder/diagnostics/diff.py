@@ -72,7 +72,7 @@ class Side:
         return cls(str(folder), read_provenance(path).recipe, folder)
 
     def toolchain(self) -> dict[str, str]:
-        """Return the versions of the packages and programs that built the bundle."""
+        """Return the versions of the packages and programs that built the bundle; {} if there is none."""
         if self.bundle is None:
             return {}
         provenance = read_provenance(self.bundle / PROVENANCE)
@@ -80,7 +80,7 @@ class Side:
         return {name: url.rpartition("@")[2] for name, url in packages.items()} | provenance.tools
 
     def files(self) -> dict[str, str]:
-        """Return the size and the first digits of the digest of every file of the bundle."""
+        """Return the size and the first digits of the digest of every file of the bundle; {} without one."""
         if self.bundle is None:
             return {}
         subjects = dict(read_provenance(self.bundle / PROVENANCE).subjects)
@@ -133,7 +133,7 @@ def _compare_stages(before: Side, now: Side) -> Iterator[ValueDifference]:
 
 
 def _measurements(path: Path) -> dict[str, Any]:
-    """Return the measurements of one report."""
+    """Return the measurements of one report. Raises BundleError if it cannot be read."""
     try:
         report: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:

@@ -24,7 +24,7 @@ from rich.filesize import decimal
 from kokoro_tvm.builder.diagnostics.hardware import MachineInfo, describe_machine
 from kokoro_tvm.builder.diagnostics.sources import check_sources
 from kokoro_tvm.builder.engine.cache import Cache
-from kokoro_tvm.builder.engine.versions import PYTHON, installed
+from kokoro_tvm.builder.engine.versions import PYTHON, find_version
 from kokoro_tvm.builder.needs import Need, needs_of
 from kokoro_tvm.common.cpu_features import features_of_cpu
 from kokoro_tvm.common.errors import InputError, KokoroTvmError, RecipeError
@@ -159,7 +159,7 @@ def check_packages(pins: Sequence[tuple[str, str]]) -> Iterator[Finding]:
     """Compare the installed packages with the pins: one finding for every build, one for each extra."""
     for extra in dict.fromkeys(extra for _, extra in pins):
         own = [Requirement(requirement) for requirement, of in pins if of == extra]
-        versions = {requirement.name: installed(requirement.name) for requirement in own}
+        versions = {requirement.name: find_version(requirement.name) for requirement in own}
         problems = [
             f"{pin.name} is {versions[pin.name]}, not {str(pin.specifier).removeprefix('==')}"
             for pin in own
@@ -178,7 +178,7 @@ def check_packages(pins: Sequence[tuple[str, str]]) -> Iterator[Finding]:
 
 
 def check_compiler() -> Finding:
-    """Import TVM in a process of its own, because that may crash."""
+    """Import TVM in a process of its own, because that may crash or hang, and report its version."""
     command = [sys.executable, "-c", _IMPORT_TVM]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=_IMPORT_TIMEOUT_S, check=True)
@@ -300,7 +300,7 @@ def check_memory(free: int | None) -> Finding:
 
 
 def check_disk(artifacts: Path) -> Iterator[Finding]:
-    """Check that the folder of artifacts, or the one that it would be in, can be written and has space."""
+    """Check the space of the folder of artifacts, or its nearest parent, and write a temporary file there."""
     folder = next(path for path in (artifacts.absolute(), *artifacts.absolute().parents) if path.is_dir())
     try:
         with tempfile.TemporaryDirectory(dir=folder, prefix=".doctor-") as temporary:

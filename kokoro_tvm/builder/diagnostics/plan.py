@@ -61,12 +61,13 @@ def plan_build(stages: Iterable[Stage]) -> list[PlanStep]:
     distinct = list({stage.name: stage for stage in stages}.values())
     with ExitStack() as overlays:
         stores = {id(stage.store): stage.store for stage in distinct}
-        expected = {name: overlays.enter_context(store.expecting()) for name, store in stores.items()}
+        expected = {name: overlays.enter_context(store.expect_records()) for name, store in stores.items()}
         changing: set[str] = set()  # names of the stages whose outputs may change
         return [_plan_stage(stage, changing, expected[id(stage.store)]) for stage in distinct]
 
 
 def _plan_stage(stage: Stage, changing: set[str], expected: dict[str, StageRecord]) -> PlanStep:
+    """Predict one stage; add its name to `changing`, or the record that it will have to `expected`."""
     state = stage.state()
     because = tuple(before.name for before in stage.after if before.name in changing)
     action: Action

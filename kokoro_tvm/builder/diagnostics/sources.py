@@ -21,6 +21,7 @@ def check_sources(checkpoint: Checkpoint, root: Path) -> dict[str, str | None]:
 
 
 def _check(source: Source, root: Path) -> tuple[str, str | None]:
+    """Return the name of a source, and why it cannot be reached or None."""
     match source:
         case HuggingFaceSource():
             return f"huggingface {source.repo}", _check_hub()
@@ -34,6 +35,7 @@ def _check(source: Source, root: Path) -> tuple[str, str | None]:
 
 
 def _check_hub() -> str | None:
+    """Return why the hub cannot be reached, or None."""
     from huggingface_hub import constants
 
     if constants.HF_HUB_OFFLINE:
@@ -42,6 +44,7 @@ def _check_hub() -> str | None:
 
 
 def _check_npm(package: str) -> str | None:
+    """Return why npm does not find a package, or None."""
     # npm itself is run, because its settings decide about the registry and the proxy.
     npm = shutil.which("npm")
     if npm is None:

@@ -62,11 +62,7 @@ def collect_status(graph: RecipeGraph) -> list[StatusRow]:
 
 
 def _row(
-    name: str,
-    chain: Sequence[Stage],
-    product: Stage,
-    states: Mapping[str, State],
-    judge: Stage | None = None,
+    name: str, chain: Sequence[Stage], product: Stage, states: Mapping[str, State], judge: Stage | None = None
 ) -> StatusRow:
     """Return the row of a chain of stages: `product` has its size, `judge` its gates."""
     kinds = {stage.name: states[stage.name].kind for stage in chain}

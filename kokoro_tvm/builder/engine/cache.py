@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 from uuid import uuid4
 
-from kokoro_tvm.builder.engine.record import USED, Output, StageRecord, list_with, listed_keys
+from kokoro_tvm.builder.engine.record import USED, Output, StageRecord, add_key, parse_keys
 from kokoro_tvm.common.digests import file_sha256
 from kokoro_tvm.common.errors import BuildError, InputError
 from kokoro_tvm.common.remote import (
@@ -131,7 +131,10 @@ class Cache:
         return self._secret is not None
 
     def record(self, key: str, files: Sequence[str]) -> StageRecord | None:
-        """Return the record with this key and these output files; None if there is none."""
+        """Return the record with this key and these output files.
+
+        None if there is none or, with a warning, if it is refused or the cache fails.
+        """
         stored = self._try(lambda system, root: _read_content(system, _record_path(root, key)), "read")
         if stored is None:
             return None
@@ -145,7 +148,7 @@ class Cache:
             return None
         return record
 
-    def requested(self, request: str, files: Sequence[str]) -> Iterator[StageRecord]:
+    def find_requested(self, request: str, files: Sequence[str]) -> Iterator[StageRecord]:
         """Yield the records of a request with these output files, the latest first."""
         for key in reversed(self._list_keys(request)):
             if (record := self.record(key, files)) is not None:
@@ -154,7 +157,7 @@ class Cache:
     def _list_keys(self, request: str) -> list[str]:
         """Return the keys of a request's records; none if there is no list or it cannot be read."""
         stored = self._try(lambda system, root: _read_content(system, _request_path(root, request)), "read")
-        return listed_keys(stored or b"")
+        return parse_keys(stored or b"")
 
     def try_out(self) -> None:
         """Read from it and, if the mode allows, write a small file. Warns if that fails."""
@@ -173,7 +176,7 @@ class Cache:
         self._try(write, "written")
 
     def has(self, record: StageRecord) -> bool:
-        """Return whether the cache has every output of a record, by size."""
+        """Return whether the cache has every output, by size; False, with a warning, if the cache fails."""
 
         def look(system: AbstractFileSystem, root: str) -> bool:
             """Return whether all outputs are there."""
@@ -182,7 +185,10 @@ class Cache:
         return bool(self._try(look, "read"))
 
     def get(self, output: Output, path: Path) -> bool:
-        """Write an output to `path`; return False if it is missing or damaged."""
+        """Write an output to `path`.
+
+        Returns False, with a warning and without a file, if it is missing or damaged or the cache fails.
+        """
 
         def read(system: AbstractFileSystem, root: str) -> bool:
             """Write the output to `path`; remove a file that is cut short by a miss."""
@@ -210,7 +216,10 @@ class Cache:
         return True
 
     def offer(self, record: StageRecord, source: Callable[[Output], Path]) -> None:
-        """Write a record, after its outputs, if the mode allows. source: returns the path of an output."""
+        """Write a record, after its outputs, if the mode allows; a failure is only a warning.
+
+        source: returns the path of an output.
+        """
         if self.mode != "read-write":
             return
 
@@ -225,7 +234,7 @@ class Cache:
             if record.derivation.keys() >= {*USED}:
                 # If two builds do this at once, one key is lost, and built again when it is needed.
                 path = _request_path(root, record.request)
-                keys = list_with(_read_content(system, path) or b"", record.key)
+                keys = add_key(_read_content(system, path) or b"", record.key)
                 with whole_file(system, path) as partial:
                     system.pipe_file(partial, keys)
             return True

@@ -17,7 +17,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from kokoro_tvm.builder.engine.memory import learned, stamps
+from kokoro_tvm.builder.engine.memory import process_memory, stamps
 from kokoro_tvm.common.errors import BuildError
 
 _PACKAGE = Path(__file__).parents[2]
@@ -48,7 +48,7 @@ class _Outline(NamedTuple):
     imports: dict[str, str]
 
 
-def executed_code(names: Iterable[str], imported: Collection[str] = ()) -> dict[str, str]:
+def hash_executed_code(names: Iterable[str], imported: Collection[str] = ()) -> dict[str, str]:
     """Return digests of functions ("module:Class.method"), modules ("module"), and modules they refer to.
 
     The names of the result give the same result again.
@@ -63,7 +63,7 @@ def executed_code(names: Iterable[str], imported: Collection[str] = ()) -> dict[
     return _walk(names, imported, every=False)
 
 
-def all_code(names: Iterable[str]) -> dict[str, str]:
+def hash_all_code(names: Iterable[str]) -> dict[str, str]:
     """Return digests of functions or modules and of all functions they may call, as far as names tell.
 
     Raises:
@@ -131,7 +131,7 @@ def _walk(names: Iterable[str], imported: Collection[str], every: bool) -> dict[
         if module not in outlines:
             path = path_of(module)
             outlines[module] = (
-                _parse_outline(learned().recall(path, _build_outline, _TOPIC)) if path else None
+                _parse_outline(process_memory().recall(path, _build_outline, _TOPIC)) if path else None
             )
         return outlines[module]
 
@@ -268,10 +268,7 @@ def _import_targets(node: ast.Import | ast.ImportFrom) -> dict[str, str]:
 
 
 def _build_unit(
-    nodes: Sequence[ast.AST],
-    imports: dict[str, str],
-    own: set[str],
-    uses: Iterable[str] = (),
+    nodes: Sequence[ast.AST], imports: dict[str, str], own: set[str], uses: Iterable[str] = ()
 ) -> _Unit:
     """Return digest and uses of a unit.
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from kokoro_tvm.builder.engine.durable import storing
+from kokoro_tvm.builder.engine.durable import translate_write_errors
 from kokoro_tvm.builder.engine.store import WHOLE, Store, read_keys, read_record, sweep
 
 
@@ -71,7 +71,7 @@ def collect(
             if path.name != WHOLE:  # whoever waits for it creates another one
                 with suppress(Timeout, OSError), FileLock(path, thread_local=False).acquire(blocking=False):
                     remover.remove(path)
-        with storing(store.root):
+        with translate_write_errors(store.root):
             store.verified.keep((store.root / "objects").glob("*/*"))
     store.verified.save()
     return Collected(records, objects, temporaries, len(folders), freed + remover.freed)
@@ -90,8 +90,8 @@ class _Remover:
         self._links: Counter[tuple[int, int]] = Counter()  # links removed, by device and inode
 
     def remove(self, path: Path) -> None:
-        """Remove or count a file. Bytes count as freed with the last link to them. Raises BuildError."""
-        with storing(path):
+        """Remove a file, or only count it. Raises BuildError."""
+        with translate_write_errors(path):
             stat = path.stat()
             identity = stat.st_dev, stat.st_ino
             self._links[identity] += 1
@@ -101,10 +101,10 @@ class _Remover:
                 path.unlink()
 
     def remove_folder(self, folder: Path) -> None:
-        """Remove or count a folder and its files. Raises BuildError."""
+        """Remove a folder and its files, or only count these. Raises BuildError."""
         for path in sorted(folder.rglob("*")):
             if path.is_file() and not path.is_symlink():
                 self.remove(path)
         if not self._dry_run:
-            with storing(folder):
+            with translate_write_errors(folder):
                 shutil.rmtree(folder)

@@ -33,7 +33,7 @@ def advice(error: OSError) -> str:
 
 
 @contextmanager
-def storing(path: Path) -> Iterator[None]:
+def translate_write_errors(path: Path) -> Iterator[None]:
     """Turn an OSError of a write into a BuildError that names the path and the remedy."""
     try:
         yield
@@ -44,14 +44,14 @@ def storing(path: Path) -> Iterator[None]:
 
 def make_folder(path: Path) -> None:
     """Create a folder and its parents. Raises BuildError."""
-    with storing(path):
+    with translate_write_errors(path):
         path.mkdir(parents=True, exist_ok=True)
 
 
 def write(path: Path, content: bytes) -> None:
     """Write a file atomically, and wait until it is on the disk. Raises BuildError."""
     partial = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.partial")
-    with storing(path):
+    with translate_write_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             with partial.open("wb") as stream:

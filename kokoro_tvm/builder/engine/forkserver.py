@@ -29,8 +29,8 @@ from typing import Any, NoReturn
 
 from kokoro_tvm.builder.engine import trace as recording
 from kokoro_tvm.builder.engine.code import module_of
-from kokoro_tvm.builder.engine.durable import NO_ROOM, advice, storing
-from kokoro_tvm.builder.engine.inputs import Inputs, only
+from kokoro_tvm.builder.engine.durable import NO_ROOM, advice, translate_write_errors
+from kokoro_tvm.builder.engine.inputs import Inputs, allow_only
 from kokoro_tvm.builder.engine.processes import end_with_parent
 from kokoro_tvm.common.errors import KokoroTvmError, sentence
 
@@ -198,10 +198,10 @@ def run_stage(
     folders = [Path(out), *([Path(cache)] if cache else [])]
     recording.restart()
     try:
-        with only(Path(root), stage_inputs, *folders):
+        with allow_only(Path(root), stage_inputs, *folders):
             call(Path(out), stage_inputs, **arguments, **({"cache": Path(cache)} if cache else {}))
     finally:
-        with storing(Path(trace)):
+        with translate_write_errors(Path(trace)):
             recording.take().write(Path(trace))
 
 

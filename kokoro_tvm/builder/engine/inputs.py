@@ -47,8 +47,8 @@ class Inputs(Mapping[str, Path]):
 
 
 @contextmanager
-def only(root: Path, inputs: Inputs, *folders: Path) -> Iterator[None]:
-    """Allow this process to open files below `root` only if they are inputs or lie in `folders`.
+def allow_only(root: Path, inputs: Inputs, *folders: Path) -> Iterator[None]:
+    """Refuse, within the block, that this process opens files below `root` but inputs and those in `folders`.
 
     A forbidden open raises BuildError at once, and again at the end, in case it was caught. Files that
     libraries map without Python's `open` are found at the end, if they are still mapped (Linux only).

@@ -134,13 +134,13 @@ def stamps(path: Path) -> tuple[int, ...]:
     return (stat.st_ino, *_identity(stat))
 
 
-def learned() -> Memory:
-    """Return this process's cache of facts about code and tools."""
+def process_memory() -> Memory:
+    """Return this process's cache of facts about code and tools, which `use_memory` sets."""
     return _learned
 
 
-def keep_learned(memory: Memory) -> None:
-    """Replace the cache that `learned` returns, and save it at exit."""
+def use_memory(memory: Memory) -> None:
+    """Let `process_memory` return this cache, and save it at exit."""
     global _learned
     _learned = memory
     atexit.register(memory.save)

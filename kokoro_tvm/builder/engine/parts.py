@@ -10,7 +10,7 @@ from typing import Any
 
 from kokoro_tvm.builder.engine import durable
 from kokoro_tvm.builder.engine.digest import digest
-from kokoro_tvm.builder.engine.durable import storing
+from kokoro_tvm.builder.engine.durable import translate_write_errors
 from kokoro_tvm.builder.engine.record import StageRecord
 from kokoro_tvm.builder.engine.store import Store
 from kokoro_tvm.builder.engine.trace import count
@@ -47,7 +47,7 @@ class Parts:
         record = None if self._again else self._find(key)
         if record is None:
             return False
-        with storing(path):
+        with translate_write_errors(path):
             try:
                 durable.link(self._store.object(record.sha256(_FILE)), path)
             except FileNotFoundError:  # collected meanwhile
@@ -68,7 +68,7 @@ class Parts:
             BuildError: The store cannot be written.
         """
         with TemporaryDirectory(dir=path.parent, prefix=".part-") as folder:
-            with storing(path):
+            with translate_write_errors(path):
                 durable.link(path, Path(folder, _FILE))
             record = self._store.publish(
                 _KIND, self._derivation(inputs), Path(folder), [_FILE], seconds, seconds
@@ -91,7 +91,7 @@ class Parts:
             return record if record is not None and self._store.fetch(record, key) else None
 
 
-def parts_of(store: Store, record: StageRecord) -> set[str]:
+def read_part_keys(store: Store, record: StageRecord) -> set[str]:
     """Return the keys of the parts that a stage listed; an empty set if its list is lost."""
     for output in record.outputs:
         if output.file == PARTS and store.holds(output):

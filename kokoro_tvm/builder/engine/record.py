@@ -29,15 +29,15 @@ def request_of(derivation: Mapping[str, Any]) -> str:
     return digest({name: value for name, value in derivation.items() if name not in USED})
 
 
-def listed_keys(content: bytes) -> list[str]:
+def parse_keys(content: bytes) -> list[str]:
     """Parse a list of keys, one a line. Damaged lines are skipped, so what they list is built again."""
     lines = content.decode("ascii", "replace").splitlines()
     return [line for line in lines if len(line) == 64 and line.isalnum()]
 
 
-def list_with(content: bytes, key: str) -> bytes:
-    """Return a list of keys with `key` as the last one."""
-    keys = [*(listed for listed in listed_keys(content) if listed != key), key]
+def add_key(content: bytes, key: str) -> bytes:
+    """Return a list of keys with `key` as the last one; the oldest beyond 32 are dropped."""
+    keys = [*(listed for listed in parse_keys(content) if listed != key), key]
     return "".join(f"{listed}\n" for listed in keys[-_MAX_LISTED_KEYS:]).encode()
 
 

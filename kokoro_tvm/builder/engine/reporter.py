@@ -172,7 +172,10 @@ class LineReporter(ConsoleReporter):
         self.failures["the build"] = msg
 
     def complete_run(self) -> None:
-        """Print errors, totals and what comes next. doit calls this after an interrupt as well."""
+        """Print errors, totals and what comes next.
+
+        doit calls this after an interrupt as well; the interrupt's traceback is then not printed.
+        """
         self._event(
             "end",
             seconds=round(time.monotonic() - self._began, 3),

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from kokoro_tvm.builder.engine.digest import digest
-from kokoro_tvm.builder.engine.durable import make_folder, storing
+from kokoro_tvm.builder.engine.durable import make_folder, translate_write_errors
 from kokoro_tvm.builder.engine.record import USED, NotBuiltError, StageRecord
 from kokoro_tvm.builder.engine.resources import Needs
 from kokoro_tvm.builder.engine.state import Failure, State, changes, read_failure
 from kokoro_tvm.builder.engine.store import Store
 from kokoro_tvm.builder.engine.trace import read_trace
-from kokoro_tvm.builder.engine.used import Sources, distinct_uses, sources, used, used_again
+from kokoro_tvm.builder.engine.used import Sources, distinct_uses, hash_used, rehash_used, sources
 from kokoro_tvm.builder.engine.worker import run_worker
 from kokoro_tvm.common.digests import file_sha256
 from kokoro_tvm.common.errors import BuildError, KokoroTvmError
@@ -182,11 +182,11 @@ class Stage:
         if self.yields:
             return requests
         previous = self.previous()
-        first = requests[0] | used_again(previous.derivation if previous is not None else {})
+        first = requests[0] | rehash_used(previous.derivation if previous is not None else {})
         if previous is not None and digest(first) == previous.key:
             return [first]
-        past = self.store.requested(digest(requests[0]))[::-1]
-        others = [requests[0] | used_again(d) for d in distinct_uses(r.derivation for r in past)]
+        past = self.store.find_requested(digest(requests[0]))[::-1]
+        others = [requests[0] | rehash_used(d) for d in distinct_uses(r.derivation for r in past)]
         return [first, *others] if previous is not None or not others else others
 
     def derivation(self) -> dict[str, Any]:
@@ -261,7 +261,8 @@ class Stage:
             force: Build it, whatever the store and the caches have.
 
         Raises:
-            KokoroTvmError: The worker's error. Then nothing is published, and the outputs stay as they were.
+            KokoroTvmError: The worker's error. Then nothing is published, and the outputs stay as they were;
+                `failure_path` has the error, `failed_path` what the worker wrote.
         """
         for _ in range(_ATTEMPTS):
             requests = self.requests()
@@ -319,8 +320,8 @@ class Stage:
             records = (cache.record(digest(request), self.outputs) for request in requests)
             yield from (record for record in records if record is not None)
             return
-        for record in cache.requested(digest(requests[0]), self.outputs):
-            if record.key == digest({**requests[0], **used_again(record.derivation)}):
+        for record in cache.find_requested(digest(requests[0]), self.outputs):
+            if record.key == digest({**requests[0], **rehash_used(record.derivation)}):
                 yield record
 
     def rebuild(self, beat: Callable[[float], None] = lambda elapsed: None) -> dict[str, str]:
@@ -365,7 +366,7 @@ class Stage:
             KokoroTvmError: As `run` does.
         """
         cache = cache or self.cache
-        with storing(self._trace_path):
+        with translate_write_errors(self._trace_path):
             self._trace_path.write_bytes(b"")
         arguments = {
             "function": self.function,
@@ -384,13 +385,9 @@ class Stage:
         return run_worker(arguments, log, self.timeout_s, self.name, beat, self.preload)
 
     def _build(
-        self,
-        requests: list[dict[str, Any]],
-        before: Sources,
-        beat: Callable[[float], None],
-        force: bool,
+        self, requests: list[dict[str, Any]], before: Sources, beat: Callable[[float], None], force: bool
     ) -> StageRecord:
-        """Run the worker, and publish what it wrote.
+        """Run the worker, and move what it wrote to the store; if it fails, to `failed_path`.
 
         Raises KokoroTvmError: The worker's error, missing outputs, or inputs that changed meanwhile.
         """
@@ -425,7 +422,7 @@ class Stage:
         Raises BuildError if no request has the yield that was fetched.
         """
         if not self.yields:
-            return {**requests[0], **used(read_trace(self._trace_path))}
+            return {**requests[0], **hash_used(read_trace(self._trace_path))}
         fetched = json.loads((out / self.outputs[-1]).read_text(encoding="utf-8"))
         for request in requests:
             if request["yields"] == fetched:
@@ -441,7 +438,7 @@ class Stage:
         return ", ".join([*changed, *before.changed(derivation), *files])
 
     def _keep_failed(self, out: Path) -> None:
-        """Keep what a failed run wrote, because it may show why."""
+        """Move what a failed run wrote to `failed_path`, in place of an earlier run's; ignore an OSError."""
         shutil.rmtree(self.failed_path, ignore_errors=True)
         if any(out.iterdir()):
             with suppress(OSError):

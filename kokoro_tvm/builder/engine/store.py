@@ -28,9 +28,9 @@ from filelock import FileLock, Timeout
 
 from kokoro_tvm.builder.engine import durable
 from kokoro_tvm.builder.engine.cache import Cache
-from kokoro_tvm.builder.engine.durable import storing
+from kokoro_tvm.builder.engine.durable import translate_write_errors
 from kokoro_tvm.builder.engine.memory import Memory, stamps
-from kokoro_tvm.builder.engine.record import USED, Output, StageRecord, list_with, listed_keys
+from kokoro_tvm.builder.engine.record import USED, Output, StageRecord, add_key, parse_keys
 
 WHOLE = "store"
 """Name of the lock that is held while anything is published, restored or collected."""
@@ -95,7 +95,7 @@ class Store:
         """Return the records that were current for a stage and still exist, the latest last."""
         return [r for r in map(self.record, read_keys(self.root / "stages" / stage)) if r is not None]
 
-    def requested(self, request: str) -> list[StageRecord]:
+    def find_requested(self, request: str) -> list[StageRecord]:
         """Return the records of a request that still exist, the latest last."""
         return [r for r in map(self.record, read_keys(self._request_path(request))) if r is not None]
 
@@ -112,7 +112,7 @@ class Store:
         return record
 
     @contextmanager
-    def expecting(self) -> Iterator[dict[str, StageRecord]]:
+    def expect_records(self) -> Iterator[dict[str, StageRecord]]:
         """Pretend that stages have the records that the caller puts into the result, by name.
 
         So the states of stages after one that will be restored can be predicted.
@@ -123,7 +123,10 @@ class Store:
             self._expected.clear()
 
     def read(self, output: Output, path: Path) -> bytes | None:
-        """Return the content of an output from `path`, the store or its cache; None if none has it intact."""
+        """Return the content of an output from `path`, the store or its cache; None if none has it intact.
+
+        Nothing is added to the store.
+        """
         for candidate in (path, self.object(output.sha256)):
             if self.verified.is_intact(candidate, output.size, output.sha256):
                 return candidate.read_bytes()
@@ -146,7 +149,7 @@ class Store:
         return all(self.holds(damage.output) for damage in self.verify(record, folder))
 
     def verify(self, record: StageRecord, folder: Path) -> tuple[Damage, ...]:
-        """Return the outputs of a record that are missing or damaged in `folder`."""
+        """Return the outputs of a record that are missing or damaged in `folder`; save new digests."""
         damage = [
             Damage(folder / o.file, o, missing=not (folder / o.file).exists())
             for o in record.outputs
@@ -156,7 +159,10 @@ class Store:
         return tuple(damage)
 
     def audit(self) -> Iterator[tuple[Path, str]]:
-        """Yield the path of every record and object, and what is wrong with it ("" for nothing)."""
+        """Yield the path of every record and object, and what is wrong with it ("" for nothing).
+
+        New digests are saved at the end.
+        """
         for path in sorted((self.root / "records").glob("*/*.json")):
             yield path, "" if read_record(path, path.stem) else "is no record, or was changed"
         for path in sorted((self.root / "objects").glob("*/*")):
@@ -173,7 +179,7 @@ class Store:
         durable.make_folder(path.parent)
         lock, began = FileLock(path, thread_local=False), time.monotonic()
         while True:
-            with storing(path), suppress(Timeout):  # an OSError, too
+            with translate_write_errors(path), suppress(Timeout):  # an OSError, too
                 lock.acquire(timeout=_BEAT_S)
                 break
             beat(time.monotonic() - began)
@@ -193,7 +199,7 @@ class Store:
         for stale in [*work.glob(f"{key}-*"), *work.glob(f".{key}-*")]:
             shutil.rmtree(stale, ignore_errors=True)
         sweep(self.root)
-        with storing(work):
+        with translate_write_errors(work):
             folder = Path(tempfile.mkdtemp(prefix=f"{key}-", dir=work))
         try:
             yield folder
@@ -213,7 +219,7 @@ class Store:
                     continue
                 if not self.cache.get(output, path):
                     return False
-                with storing(path):
+                with translate_write_errors(path):
                     path.chmod(_READ_ONLY)
                     durable.sync(path)
             self.add(record, lambda output: folder / output.file)
@@ -232,7 +238,7 @@ class Store:
         outputs = []
         for file in files:
             path = folder / file
-            with storing(path):
+            with translate_write_errors(path):
                 if path.stat().st_mode & 0o777 != _READ_ONLY:
                     path.chmod(_READ_ONLY)
                 durable.sync(path)
@@ -244,7 +250,7 @@ class Store:
         return record
 
     def offer(self, record: StageRecord) -> None:
-        """Write a record of this store and its outputs to the cache, if there is one."""
+        """Write a record of this store and its outputs to the cache, if there is one; see `Cache.offer`."""
         if self.cache is not None:
             self.cache.offer(record, lambda output: self.object(output.sha256))
 
@@ -258,7 +264,7 @@ class Store:
                 if self.holds(output):
                     continue
                 path = self.object(output.sha256)
-                with storing(path):
+                with translate_write_errors(path):
                     path.parent.mkdir(parents=True, exist_ok=True)
                     source(output).replace(path)
                     durable.sync_folder(path.parent)
@@ -287,12 +293,12 @@ class Store:
             if damaged and not self._place_outputs(damaged, record, folder):
                 return False
             for file in former - {o.file for o in record.outputs}:
-                with storing(folder / file):
+                with translate_write_errors(folder / file):
                     (folder / file).unlink(missing_ok=True)
             if stage:
                 _append_key(self.root / "stages" / stage, record.key)
         if damaged:
-            with storing(folder):
+            with translate_write_errors(folder):
                 self.verified.note({folder / o.file: o.sha256 for o in record.outputs})
             self.verified.save()
         return True
@@ -307,7 +313,7 @@ class Store:
         Returns:
             "restored" or "removed".
         """
-        with self.lock(WHOLE), storing(path):
+        with self.lock(WHOLE), translate_write_errors(path):
             partial = self.root / "work" / "repaired"
             durable.make_folder(partial.parent)
             partial.unlink(missing_ok=True)
@@ -325,11 +331,11 @@ class Store:
         partial = self.root / "work" / "link"
         durable.make_folder(partial.parent)
         manifest = record.outputs[-1]
-        with storing(folder / manifest.file):
+        with translate_write_errors(folder / manifest.file):
             (folder / manifest.file).unlink(missing_ok=True)
         for output in [*(d.output for d in damaged if d.output != manifest), manifest]:
             source, path = self.object(output.sha256), folder / output.file
-            with storing(path):
+            with translate_write_errors(path):
                 path.parent.mkdir(parents=True, exist_ok=True)
                 partial.unlink(missing_ok=True)
                 try:
@@ -348,7 +354,7 @@ class Store:
 
 def read_keys(path: Path) -> list[str]:
     """Read a list of keys; [] if there is none or it is damaged, so that what it lists is built again."""
-    return listed_keys(_read_content(path))
+    return parse_keys(_read_content(path))
 
 
 def _read_content(path: Path) -> bytes:
@@ -360,9 +366,9 @@ def _read_content(path: Path) -> bytes:
 
 
 def _append_key(path: Path, key: str) -> None:
-    """Make a key the last of a list."""
+    """Write a key as the last one of a list of keys. Raises BuildError."""
     if read_keys(path)[-1:] != [key]:
-        durable.write(path, list_with(_read_content(path), key))
+        durable.write(path, add_key(_read_content(path), key))
 
 
 def read_record(path: Path, key: str) -> StageRecord | None:

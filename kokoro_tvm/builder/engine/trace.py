@@ -96,7 +96,7 @@ def take() -> CodeTrace:
 
 
 @contextmanager
-def unrecorded() -> Iterator[None]:
+def pause_recording() -> Iterator[None]:
     """Pause the recording, for code whose result is compared with an input of the stage."""
     if _recording is None:
         yield

@@ -7,36 +7,36 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kokoro_tvm.builder.engine.code import (
-    all_code,
-    executed_code,
     folder_of_package,
+    hash_all_code,
+    hash_executed_code,
     path_of,
     source_stamps,
 )
-from kokoro_tvm.builder.engine.memory import learned, stamps
+from kokoro_tvm.builder.engine.memory import process_memory, stamps
 from kokoro_tvm.builder.engine.trace import CodeTrace
 
 _MISSING = "missing"
 
 
-def used(trace: CodeTrace) -> dict[str, Any]:
+def hash_used(trace: CodeTrace) -> dict[str, Any]:
     """Return current digests of what a run used. Raises BuildError for code that cannot be parsed."""
-    return {"code": executed_code(trace.executed, trace.imported), "files": _hash_files(trace.files)}
+    return {"code": hash_executed_code(trace.executed, trace.imported), "files": _hash_files(trace.files)}
 
 
-def used_again(derivation: Mapping[str, Any]) -> dict[str, Any]:
-    """Return current digests of what a past run used; {} for a stage with `yields`. Raises as `used`."""
+def rehash_used(derivation: Mapping[str, Any]) -> dict[str, Any]:
+    """Return current digests of what a past run used; {} for a stage with `yields`. Raises as `hash_used`."""
     if "yields" in derivation:
         return {}
     return {
-        "code": executed_code(derivation.get("code", ())),
+        "code": hash_executed_code(derivation.get("code", ())),
         "files": _hash_files(derivation.get("files", ())),
     }
 
 
-def all_of(names: Iterable[str], files: Iterable[str] = ()) -> dict[str, Any]:
+def hash_code(names: Iterable[str], files: Iterable[str] = ()) -> dict[str, Any]:
     """Return digests of functions ("module:name"), all that they may call, and files of this package."""
-    return {"code": all_code(names), "files": _hash_files(files)}
+    return {"code": hash_all_code(names), "files": _hash_files(files)}
 
 
 def sources() -> dict[str, str]:
@@ -66,7 +66,7 @@ def _hash_file(relative: str) -> str:
     path = folder_of_package() / name
     try:
         if not colon:
-            return learned().sha256(path)
+            return process_memory().sha256(path)
         names = sorted(match.relative_to(path).as_posix() for match in path.glob(pattern))
         return hashlib.sha256("\n".join(names).encode()).hexdigest()
     except OSError:

@@ -10,7 +10,7 @@ import re
 from functools import cache
 from pathlib import Path
 
-from kokoro_tvm.builder.engine.memory import learned
+from kokoro_tvm.builder.engine.memory import process_memory
 from kokoro_tvm.common.errors import BuildError
 
 PYTHON = ">=3.11,<3.15"
@@ -27,7 +27,7 @@ def versions(*packages: str) -> dict[str, str]:
     return {"python": platform.python_version()} | {p: _version(p) for p in packages}
 
 
-def installed(package: str) -> str | None:
+def find_version(package: str) -> str | None:
     """Return the version of a distribution; None if it is not installed."""
     try:
         return _version(package)
@@ -49,7 +49,7 @@ def llvm_version() -> str:
     package = importlib.util.find_spec("tvm")
     folders = package.submodule_search_locations if package else None
     for library in sorted(path for folder in folders or () for path in Path(folder).glob("lib/libtvm*")):
-        version = learned().recall(library, _read_llvm_version, "llvm")
+        version = process_memory().recall(library, _read_llvm_version, "llvm")
         if version:
             return version
     raise BuildError(

@@ -19,7 +19,7 @@ from typing import Any
 
 import kokoro_tvm.common.errors
 from kokoro_tvm.builder.engine.code import source_stamps
-from kokoro_tvm.builder.engine.durable import storing
+from kokoro_tvm.builder.engine.durable import translate_write_errors
 from kokoro_tvm.builder.engine.forkserver import Job
 from kokoro_tvm.builder.engine.processes import describe_exit
 from kokoro_tvm.common.errors import BuildError
@@ -67,7 +67,7 @@ def run_worker(
             "Linux or macOS, or in WSL."
         )
     log, began = log.absolute(), time.monotonic()
-    with storing(log):
+    with translate_write_errors(log):
         log.parent.mkdir(parents=True, exist_ok=True)
         log.write_bytes(b"")
     outcome: dict[str, Any] = {}
@@ -183,7 +183,7 @@ class _Server:
         return f"It {describe_exit(self._process.wait(_BEAT_S))}.{self.output()}"
 
     def output(self) -> str:
-        """Return the end of the output of the server, and of workers that have no log yet."""
+        """Return the last lines, indented, that the server and workers without a log have printed."""
         size = os.fstat(self._output.fileno()).st_size
         # pread, because the server shares the file's position.
         lines = os.pread(self._output.fileno(), size, 0).decode(errors="replace").splitlines()[-_TAIL:]

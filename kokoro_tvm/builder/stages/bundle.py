@@ -21,12 +21,7 @@ _NOT_COPIED = ("config", "machine", "parameters")  # parts that are only read
 
 
 def declare(
-    place: Place,
-    recipe: Recipe,
-    parts: Files,
-    validations: Files,
-    checkpoint: Stage,
-    front_end: Stage | None,
+    place: Place, recipe: Recipe, parts: Files, validations: Files, checkpoint: Stage, front_end: Stage | None
 ) -> Stage:
     """Declare the stage.
 
@@ -66,15 +61,8 @@ def declare(
             **{f"validations/{artifact}": file for artifact, file in validations.items()},
         },
         parameters={"recipe": parameters(recipe), "not_run": not_run},
-        settings=lambda: {
-            "toolchain": versions(*TVM, *TORCH),
-            "compiler": compiler(),
-        },
-        facts=lambda: {
-            **compiler(),
-            "versions": versions(*TVM, *TORCH),
-            "project": __version__,
-        },
+        settings=lambda: {"toolchain": versions(*TVM, *TORCH), "compiler": compiler()},
+        facts=lambda: {**compiler(), "versions": versions(*TVM, *TORCH), "project": __version__},
     )
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 from kokoro_tvm.builder.engine.inputs import Inputs
 from kokoro_tvm.builder.engine.stage import Stage
-from kokoro_tvm.builder.engine.used import all_of
+from kokoro_tvm.builder.engine.used import hash_code
 from kokoro_tvm.builder.engine.versions import TORCH, versions
 from kokoro_tvm.builder.stages.base import COMPILER, Place, log
-from kokoro_tvm.model.yields import converters, yields
+from kokoro_tvm.model.yields import list_converters, yields
 from kokoro_tvm.recipe import Checkpoint
 
 _READERS = ("onnx", "protobuf", "safetensors")  # packages that read the fetched files
@@ -28,7 +28,7 @@ def declare(place: Place, checkpoint: Checkpoint, root: Path) -> Stage:
         outputs=("weights.safetensors", "voices.safetensors", "config.json", "checkpoint.json"),
         settings=lambda: {"checkpoint": checkpoint.model_dump(mode="json"), "root": str(root)},
         yields=yields(checkpoint),
-        conversion=lambda one: all_of(converters(one)),
+        conversion=lambda one: hash_code(list_converters(one)),
         facts=lambda: {"versions": versions(*TORCH, *_READERS)},
         preload=COMPILER,
     )

@@ -17,8 +17,8 @@ from kokoro_tvm.builder.engine.parts import PARTS, Parts, parts_store
 from kokoro_tvm.builder.engine.resources import Needs
 from kokoro_tvm.builder.engine.stage import Stage
 from kokoro_tvm.builder.engine.store import Store
-from kokoro_tvm.builder.engine.trace import unrecorded
-from kokoro_tvm.builder.engine.used import all_of
+from kokoro_tvm.builder.engine.trace import pause_recording
+from kokoro_tvm.builder.engine.used import hash_code
 from kokoro_tvm.builder.engine.versions import tvm_versions
 from kokoro_tvm.builder.stages.base import COMPILER, Place, log, read_json, threads
 from kokoro_tvm.builder.stages.lower import lower_program, lowering_parameters, lowering_settings
@@ -43,10 +43,7 @@ def declare(place: Place, recipe: Recipe, spec: ArtifactSpec, lower: Stage) -> S
         doc=f"generate machine code for {spec.component} and link it",
         outputs=(library, PARTS, *([f"{spec.id}{KERNELS}"] if target_kind(target.kind).has_kernels else [])),
         inputs={"module": (lower, "module.py"), **lower.inputs},
-        parameters={
-            "pass_context": recipe.pass_context.model_dump(mode="json"),
-            "library": library,
-        },
+        parameters={"pass_context": recipe.pass_context.model_dump(mode="json"), "library": library},
         settings=lambda: {
             "target": target.model_dump(mode="json"),
             "lowering": lowering_parameters(recipe, spec)
@@ -97,7 +94,7 @@ def run(
     if any(generator[part] != digest for part, digest in _generator().items()):
         raise BuildError("the code generator was edited while the build started, run doit again")
     # Lowering again takes a tenth of the time that TVM takes to parse the module's script.
-    with unrecorded():
+    with pause_recording():
         module = lower_program(inputs, **lowering).module
     if module.script(show_meta=True) != inputs["module"].read_text(encoding="utf-8"):
         raise BuildError(
@@ -119,4 +116,4 @@ def processes(resources: Resources, cores: int) -> int:
 
 def _generator() -> dict[str, Any]:
     """Return the digests of the code that compiles a kernel to an object."""
-    return all_of(["kokoro_tvm.compiler.codegen:write_object"])
+    return hash_code(["kokoro_tvm.compiler.codegen:write_object"])

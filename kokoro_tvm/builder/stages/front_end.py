@@ -7,7 +7,7 @@ from typing import Any
 
 from kokoro_tvm.builder.engine.inputs import Inputs
 from kokoro_tvm.builder.engine.stage import Stage
-from kokoro_tvm.builder.engine.used import all_of
+from kokoro_tvm.builder.engine.used import hash_code
 from kokoro_tvm.builder.engine.versions import versions
 from kokoro_tvm.builder.stages.base import Place, log
 from kokoro_tvm.model.front_end.yields import CONVERTERS, FACTS, FILES, pinned_digests
@@ -26,7 +26,7 @@ def declare(place: Place, front_end: FrontEndSpec, root: Path) -> Stage:
         outputs=FILES,
         settings=lambda: {"front_end": front_end.model_dump(mode="json"), "root": str(root)},
         yields=(pinned_digests(front_end),),
-        conversion=lambda one: all_of(CONVERTERS, FACTS),
+        conversion=lambda one: hash_code(CONVERTERS, FACTS),
         facts=lambda: {"versions": versions("numpy", "srsly")},
     )
 

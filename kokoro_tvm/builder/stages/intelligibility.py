@@ -7,7 +7,7 @@ from typing import Any
 
 from kokoro_tvm.builder.engine.inputs import Inputs
 from kokoro_tvm.builder.engine.stage import Stage
-from kokoro_tvm.builder.engine.versions import TORCH, installed, versions
+from kokoro_tvm.builder.engine.versions import TORCH, find_version, versions
 from kokoro_tvm.builder.stages.base import Place, gate_facts, log, output_group, threads
 from kokoro_tvm.common.digests import file_sha256
 from kokoro_tvm.recipe import Gates, Recipe
@@ -30,7 +30,7 @@ def declare(place: Place, recipe: Recipe, bundle: Stage, checkpoint: Stage) -> S
         facts=lambda: {
             "gates": gate_facts(recipe, "intelligibility"),
             "sentences": file_sha256(_SENTENCES),
-            "recogniser": {_RECOGNISER: installed(_RECOGNISER)},
+            "recogniser": {_RECOGNISER: find_version(_RECOGNISER)},
             "versions": versions(*TORCH),
         },
     )

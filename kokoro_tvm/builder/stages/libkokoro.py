@@ -9,9 +9,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from kokoro_tvm.builder.engine.code import all_code
+from kokoro_tvm.builder.engine.code import hash_all_code
 from kokoro_tvm.builder.engine.inputs import Inputs
-from kokoro_tvm.builder.engine.memory import learned
+from kokoro_tvm.builder.engine.memory import process_memory
 from kokoro_tvm.builder.engine.stage import Stage
 from kokoro_tvm.builder.engine.versions import versions
 from kokoro_tvm.builder.stages.base import Place
@@ -46,11 +46,13 @@ def declare(place: Place, recipe: Recipe) -> Stage:
 def source_facts(paths: Sequence[Path]) -> dict[str, Any]:
     """Return the digests of C sources, and of what their generated tables are made of."""
     return {
-        "sources": {path.relative_to(libkokoro.FOLDER).as_posix(): learned().sha256(path) for path in paths},
+        "sources": {
+            path.relative_to(libkokoro.FOLDER).as_posix(): process_memory().sha256(path) for path in paths
+        },
         "tables": {
             "unicode": unicodedata.unidata_version,
-            "abbreviations": learned().sha256(ABBREVIATIONS),
-            **all_code(MODULES),  # without importing the modules
+            "abbreviations": process_memory().sha256(ABBREVIATIONS),
+            **hash_all_code(MODULES),  # without importing the modules
         },
     }
 

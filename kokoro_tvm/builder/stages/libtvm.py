@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from kokoro_tvm.builder.engine.inputs import Inputs
-from kokoro_tvm.builder.engine.memory import learned
+from kokoro_tvm.builder.engine.memory import process_memory
 from kokoro_tvm.builder.engine.resources import Needs
 from kokoro_tvm.builder.engine.stage import Stage
 from kokoro_tvm.builder.engine.versions import TVM, versions
@@ -33,7 +33,7 @@ def declare(place: Place, libraries: Mapping[str, CompiledLibrary]) -> Stage:
         settings=lambda: {"processes": threads()},
         facts=lambda: {
             "compiler": compiler.version(),
-            "sources": {path.name: learned().sha256(path) for path in own_files()},
+            "sources": {path.name: process_memory().sha256(path) for path in own_files()},
             "versions": versions(*TVM),  # their sources are compiled
         },
         needs=Needs(_COMPILER_GB * (os.cpu_count() or 1), math.inf),  # all cores

@@ -67,12 +67,7 @@ def _schedule(recipe: Recipe, spec: ArtifactSpec, machine: Stage) -> Mapping[str
 
 
 def run(
-    out: Path,
-    inputs: Inputs,
-    *,
-    schedule: Mapping[str, Any],
-    dump_ir: str | None = None,
-    **recipe: Any,
+    out: Path, inputs: Inputs, *, schedule: Mapping[str, Any], dump_ir: str | None = None, **recipe: Any
 ) -> None:
     """Write the module as TVMScript, and its parameters.
 

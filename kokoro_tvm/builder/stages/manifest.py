@@ -21,11 +21,7 @@ from kokoro_tvm.runtime.bundle.manifest import SCHEMA, Bundle, Component, EntryP
 
 
 def describe(
-    inputs: Inputs,
-    recipe: Mapping[str, Any],
-    synthetic: bool,
-    toolchain: Mapping[str, str],
-    not_run: str,
+    inputs: Inputs, recipe: Mapping[str, Any], synthetic: bool, toolchain: Mapping[str, str], not_run: str
 ) -> tuple[dict[str, Any], dict[str, FileRef]]:
     """Return the content of bundle.json, and its files by their names in the bundle.
 
@@ -117,7 +113,7 @@ class _Parts:
         return {"file": name, "size": file.size, "sha256": file.sha256}
 
     def library(self, part: str) -> dict[str, Any] | None:
-        """Return the entry of a library of the TVM runtime, which keeps its file's name."""
+        """Return the entry of a library, which keeps its file's name; None if there is no such input."""
         return self.add_file(part, self._inputs[part].name) if part in self._inputs else None
 
     def components(self) -> dict[str, dict[str, Any]]:
@@ -132,7 +128,7 @@ class _Parts:
         eager = bool(self._machine["features"].get("eager_memory", False))  # false features are left out
         return {
             "axis": signature.axis,
-            **self._entry(signature),
+            **self._describe_function(signature),
             "outputs": [asdict(t) for t in signature.outputs],
             "parameters": [{key: p[key] for key in ("name", "dtype", "shape")} for p in parameters],
             "weights": self.add_file(f"weights/{name}"),
@@ -146,7 +142,7 @@ class _Parts:
                 for bucket in self._buckets(name)
             ],
             "storage_step": 1 if eager or self._length != "exact" else STORAGE_STEPS[signature.axis],
-            "seeded": None if signature.seeded is None else self._entry(signature.seeded),
+            "seeded": None if signature.seeded is None else self._describe_function(signature.seeded),
         }
 
     def _buckets(self, component: str) -> list[int]:
@@ -154,8 +150,8 @@ class _Parts:
         artifacts = (artifact.rpartition("-") for artifact in self._inputs.group("libraries"))
         return sorted(int(bucket) for owner, _, bucket in artifacts if owner == component)
 
-    def _entry(self, signature: Signature) -> dict[str, Any]:
-        """Return name and inputs of a function."""
+    def _describe_function(self, signature: Signature) -> dict[str, Any]:
+        """Return name and inputs of a function as it is compiled."""
         inputs = (*signature.inputs, LENGTH) if self._length == "masked" else signature.inputs
         ports = [asdict(t) for t in inputs]
         # The pass `narrow` has narrowed the integer inputs of GPU kernels.

@@ -27,10 +27,7 @@ def declare(
             **{f"parameters/{stage.name.split('.')[2]}": (stage, "parameters.json") for stage in lowered},
             "weights": (checkpoint, "weights.safetensors"),
         },
-        parameters={
-            "component": component,
-            "bits": dict(recipe.weight_bits),
-        },
+        parameters={"component": component, "bits": dict(recipe.weight_bits)},
         facts=lambda: {"versions": versions("numpy", "torch")},
         preload=COMPILER,
     )

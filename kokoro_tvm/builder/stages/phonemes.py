@@ -7,7 +7,7 @@ from typing import Any
 
 from kokoro_tvm.builder.engine.inputs import Inputs
 from kokoro_tvm.builder.engine.stage import Stage
-from kokoro_tvm.builder.engine.versions import installed, versions
+from kokoro_tvm.builder.engine.versions import find_version, versions
 from kokoro_tvm.builder.stages.base import Place, gate_facts, log
 from kokoro_tvm.common.digests import file_sha256
 from kokoro_tvm.recipe import Gates, Recipe
@@ -28,7 +28,7 @@ def declare(place: Place, recipe: Recipe, front_end: Stage) -> Stage:
         facts=lambda: {
             "gates": gate_facts(recipe, "phonemes"),
             "sentences": file_sha256(SENTENCES),
-            "reference": {name: installed(name) for name in _REFERENCE},
+            "reference": {name: find_version(name) for name in _REFERENCE},
             "versions": versions("numpy"),
         },
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from kokoro_tvm.builder.engine.inputs import Inputs
-from kokoro_tvm.builder.engine.memory import learned
+from kokoro_tvm.builder.engine.memory import process_memory
 from kokoro_tvm.builder.engine.stage import Stage
 from kokoro_tvm.builder.engine.versions import TVM, versions
 from kokoro_tvm.builder.stages.base import Place, log, write_json
@@ -44,7 +44,7 @@ def declare(place: Place, libraries: Mapping[str, RuntimeLibrary], artifact: str
         outputs=tuple(library.name for library in installed),
         settings=lambda: {"installed": [str(library) for library in installed]},
         facts=lambda: {
-            "libraries": [learned().sha256(library) for library in installed],
+            "libraries": [process_memory().sha256(library) for library in installed],
             "versions": versions(*TVM),
         },
     )

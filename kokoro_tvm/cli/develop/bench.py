@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kokoro_tvm.runtime import Bundle
+    from kokoro_tvm.tools.bench.fidelity import Truth
+    from kokoro_tvm.tools.bench.peer_models import PeerModels
     from kokoro_tvm.tools.bench.results import Isa, Result
 
 
@@ -67,7 +69,7 @@ def bench(
     ] = None,
     root: RootOption = Path(),
 ) -> None:
-    """Measure speed, memory and cold start of bundles and peers.
+    """Measure speed, fidelity, memory and cold start of bundles and peers.
 
     Peers are other systems that run Kokoro. All systems run in turn, with the same phonemes, voice and
     threads. The result is written after every round.
@@ -96,7 +98,8 @@ def bench(
     systems = [*bundle_systems(opened, count), *(peer_system(peer, models, count, isa) for peer in peers)]
     utterances = {text.name: build_utterances(text, opened[0]) for text in texts}
     (hello,) = build_utterances(TEXTS[0], opened[0])
-    plan = BenchPlan(tuple(systems), utterances, hello, count, rounds, cold, isa)
+    truth = _read_truth(models, opened[0])
+    plan = BenchPlan(tuple(systems), utterances, hello, count, rounds, cold, isa, truth)
     latest: list[Result] = []
 
     def save(result: Result) -> None:
@@ -109,6 +112,25 @@ def bench(
         for result in latest:
             _show(result, table, picture, json)
     _check_bundles(latest[-1])
+
+
+def _read_truth(models: PeerModels, bundle: Bundle) -> Truth | None:
+    """Return what the systems' speech is compared with; None, with a note, if there is nothing."""
+    import numpy as np
+
+    from kokoro_tvm.common.errors import InputError, KokoroTvmError
+    from kokoro_tvm.tools.bench.fidelity import Truth
+    from kokoro_tvm.tools.bench.measure import build_utterances
+    from kokoro_tvm.tools.bench.texts import FIDELITY_TEXT
+
+    (utterance,) = build_utterances(FIDELITY_TEXT, bundle)
+    try:
+        if bundle.synthetic:
+            raise InputError(f"the weights of {bundle.root} are synthetic")
+        return Truth(utterance, np.load(models.truth(utterance)))
+    except KokoroTvmError as error:
+        note(f"note: fidelity is not measured: {error}")
+        return None
 
 
 def _show(result: Result, table: Path, picture: Path, json: bool) -> None:
@@ -126,7 +148,7 @@ def _show(result: Result, table: Path, picture: Path, json: bool) -> None:
 
 
 def _split(text: str | None) -> list[str] | None:
-    """Split a text at its commas; `none` is an empty list."""
+    """Split a text at its commas; `none` is an empty list, and None stays None."""
     if text is None:
         return None
     return [] if text.strip() == "none" else [word.strip() for word in text.split(",")]

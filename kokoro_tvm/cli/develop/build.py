@@ -136,6 +136,7 @@ def _build_try(recipe: str, overrides: list[str], jobs: int | None, root: Path) 
 
 
 def _check_names(tasks: Sequence[str], valid: list[str]) -> None:
+    """Raise RecipeError for a name that no task has."""
     from kokoro_tvm.builder.tasks import no_such_task
 
     for task in tasks:
@@ -154,7 +155,10 @@ def _find_task(word: str, root: Path) -> str:
 
 
 def _dump_ir(word: str, folder: Path, jobs: int | None, root: Path) -> None:
-    """Lower one artifact again, outside the store, and write the module after the import and every pass."""
+    """Lower one artifact outside the store, and write its module after the import and every pass to a folder.
+
+    Stages before it are built if they are not current; modules of an earlier dump are deleted.
+    """
     from tempfile import TemporaryDirectory
 
     from kokoro_tvm.builder.project import Project

@@ -120,7 +120,10 @@ def _side(word: str, project: Project) -> Side:
 
 
 def _compare_audio(before: Side, now: Side) -> dict[str, float]:
-    """Speak a sentence with both, and return the durations (s) and the SNR (dB) of the shorter duration."""
+    """Speak a sentence with both; return the durations (s) and the SNR (dB) of the shorter duration.
+
+    Raises InputError if one is not built.
+    """
     from kokoro_tvm.common.errors import InputError
     from kokoro_tvm.runtime import Synthesizer
     from kokoro_tvm.validation.measure.metrics import snr_db

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from kokoro_tvm.cli._output import JsonOption, RootOption, spinner
+from kokoro_tvm.cli._output import JsonOption, RootOption, note, spinner
 from kokoro_tvm.common.invocation import localize
 
 
@@ -23,12 +23,12 @@ def explain(
     Prints what changed, with both values, and which stages a build would run because of it.
     """
     from kokoro_tvm.builder.diagnostics.explain import explain as explain_stages
+    from kokoro_tvm.builder.engine.cache import Cache
     from kokoro_tvm.builder.project import Project
     from kokoro_tvm.cli._output import print_json
-    from kokoro_tvm.cli.develop._cache import shared_cache
 
     with spinner("reading the store"):
-        selection = Project.open(root, cache=shared_cache()).find(what)
+        selection = Project.open(root, cache=Cache.from_environment(note)).find(what)
         explanation = explain_stages(what, selection.stages, selection.graph.stages())
     if json:
         print_json(explanation.to_json())

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from kokoro_tvm.cli._output import JsonOption, RootOption
+from kokoro_tvm.cli._output import JsonOption, RootOption, note
 
 
 def gc(
@@ -40,15 +40,15 @@ def gc(
 
     from rich.filesize import decimal
 
+    from kokoro_tvm.builder.engine.cache import Cache
     from kokoro_tvm.builder.project import Project
     from kokoro_tvm.cli._output import print_json
-    from kokoro_tvm.cli.develop._cache import shared_cache
     from kokoro_tvm.common.errors import InputError
 
     project = Project.open(root)
     tries = project.tries()
-    keys = project.worth_keeping(keep)
-    shared = shared_cache() if cache else None
+    keys = project.list_kept_keys(keep)
+    shared = Cache.from_environment(note) if cache else None
     if cache and shared is None:
         raise InputError("--cache: there is no shared cache; KOKORO_TVM_CACHE names one")
     pruned = shared.prune(keys, dry_run) if shared is not None else None

@@ -115,7 +115,10 @@ def probe(
 
 
 def _find_artifacts(word: str, root: Path) -> tuple[RecipeGraph, list[ArtifactSpec]]:
-    """Return the recipe's graph and the artifact that a word means, or all buckets of a component."""
+    """Return the recipe's graph and the artifact that a word means, or all buckets of a component.
+
+    Raises InputError for a word without a recipe.
+    """
     from kokoro_tvm.builder.project import Project
     from kokoro_tvm.common.constants import COMPONENT_AXES
     from kokoro_tvm.common.errors import InputError
@@ -144,6 +147,7 @@ def _compute_reference(graph: RecipeGraph, utterance: str | None, root: Path) ->
 
 
 def _choose_bucket(specs: list[ArtifactSpec], reference: Reference) -> ArtifactSpec:
+    """Return the smallest bucket that holds the utterance. Raises InputError if none does."""
     from kokoro_tvm.common.errors import InputError
 
     length = reference.length(specs[0].axis)
@@ -190,6 +194,10 @@ def _make_subject(graph: RecipeGraph, spec: ArtifactSpec, weights: bool) -> Subj
 
 
 def _choose_values(subject: Subject, at: list[str], every: bool, operation: str | None) -> list[Value]:
+    """Return the values to compare: those named, all, or modules' results; of `operation` if it is set.
+
+    Raises InputError if there are none.
+    """
     from kokoro_tvm.common.errors import InputError
     from kokoro_tvm.tools.lab.probe.values import results_of_modules, select
 

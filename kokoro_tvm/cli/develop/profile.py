@@ -17,7 +17,7 @@ from kokoro_tvm.cli._speech import (
     BundleOption,
     ThreadsOption,
     VoiceOption,
-    noted,
+    print_notices,
     without_blas_threads,
 )
 
@@ -117,7 +117,7 @@ def profile(
 
     if text is not None and phonemes is not None:
         raise InputError("--text and --phonemes exclude each other. Give one of them.")
-    with noted():
+    with print_notices():
         synthesizer = Synthesizer(bundle, threads=threads)
         parts = synthesizer.phonemize(text, voice) if text is not None else [phonemes or _SENTENCE]
         if against is not None:

@@ -71,6 +71,12 @@ def verify(
 
 
 def _rebuild(word: str, recipes: list[str] | None, everything: bool, json: bool, root: Path) -> None:
+    """Run the stage `word` twice and print whether both wrote the same.
+
+    Raises:
+        InputError: The word means several stages, or other arguments are set.
+        BuildError: The outputs differ.
+    """
     from kokoro_tvm.builder.diagnostics.verify import rebuild
     from kokoro_tvm.builder.project import Project
     from kokoro_tvm.cli._output import note, print_json

@@ -49,7 +49,7 @@ class SpeechOutput:
 
 
 def open_document(text: str, file: Path | None) -> Document:
-    """Return the document of a file, or of the text (`-`: of standard input)."""
+    """Return the document of a file, or of the text (`-`: of standard input). Raises InputError for both."""
     from kokoro_tvm.runtime.documents.readers import read_document
     from kokoro_tvm.runtime.documents.readers.document import Chapter, Document
 
@@ -239,6 +239,7 @@ def write_chapters(
 
 
 def _standard_input() -> str:
+    """Read standard input. Raises InputError if it is not UTF-8."""
     try:
         return sys.stdin.buffer.read().decode()
     except UnicodeDecodeError as error:

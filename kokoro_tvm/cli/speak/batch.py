@@ -21,7 +21,8 @@ def batch(
         Path,
         typer.Argument(
             metavar="MANIFEST",
-            help="JSON lines with `name`, and `text` or `phonemes`; optional are `voice`, `speed`, `seed`.",
+            help="JSON lines with `name`, and `text` or `phonemes`; optional are `voice`, `speed`, "
+            "`seed`, `language` and `omit`.",
             show_default=False,
         ),
     ],

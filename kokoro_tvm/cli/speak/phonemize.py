@@ -21,7 +21,7 @@ from kokoro_tvm.cli._speech import (
     PlainOption,
     SsmlOption,
     VoiceOption,
-    noted,
+    print_notices,
     without_blas_threads,
 )
 from kokoro_tvm.common.errors import InputError
@@ -95,7 +95,7 @@ def phonemize(
 
     markup = MarkupVocabulary(manifest.vocabulary, language_of)
     recent = _RecentText(_read_portions(text, file))
-    with OpenFiles([manifest.front_end] if manifest.front_end else []) as files, noted():
+    with OpenFiles([manifest.front_end] if manifest.front_end else []) as files, print_notices():
         verify_files(files)
         front_end = FrontEnd.open(manifest, files[manifest.front_end] if manifest.front_end else None, words)
         if why:
@@ -118,7 +118,7 @@ def phonemize(
 
 
 def _read_portions(text: str, file: Path | None) -> Iterator[str]:
-    """Yield the text of the command, of standard input, of a text file, or of a document."""
+    """Yield the text of the command, standard input, a text file or a document. Raises InputError."""
     from kokoro_tvm.cli.speak._say import open_document
 
     if text == "-" and file is None:
@@ -134,6 +134,7 @@ def _read_portions(text: str, file: Path | None) -> Iterator[str]:
 
 
 def _decode(stream: BinaryIO, name: str) -> Iterator[str]:
+    """Yield portions of UTF-8 text. Raises InputError, which names the stream, for other bytes."""
     decoder = codecs.getincrementaldecoder("utf-8-sig")()
     try:
         while data := stream.read(_PORTION):
@@ -175,7 +176,7 @@ def _describe(choice: FormChoice, text: str) -> Iterator[str]:
         kind, say = (proposal.rule.kind, proposal.rule.say) if proposal.rule else ("as written", "")
         yield f"  {mark} {proposal.cost} {kind}  {say}".rstrip()
         for doubt in proposal.doubts:
-            conditions = {**asdict(doubt), "next": ", ".join(doubt.next)}
+            conditions = asdict(doubt) | {"next": ", ".join(doubt.next), "alone": ", ".join(doubt.alone)}
             reasons = (
                 f"{name} {what}" for name, what in conditions.items() if what and name not in ("kind", "cost")
             )

@@ -22,8 +22,8 @@ from kokoro_tvm.cli._speech import (
     ThreadsOption,
     VoiceOption,
     VoicesOption,
-    chosen_voice,
-    noted,
+    print_notices,
+    resolve_voice_option,
     without_blas_threads,
 )
 from kokoro_tvm.cli.speak._say import (
@@ -192,7 +192,7 @@ def say(
     for path in (captions, save_plan):
         if path is not None:
             check_place(path)
-    voice, voices = chosen_voice(voice, voices)
+    voice, voices = resolve_voice_option(voice, voices)
     check_distinct((file, lexicon, voices), (output, captions, save_plan))
     manner = {"voice": voice, "speed": check_speed(speed), "seed": check_seed(seed)}
     markup = {"ssml": ssml, "markup": not plain, "language": language, "omit": sorted(check_omissions(omit))}
@@ -208,7 +208,7 @@ def say(
         note("note: an MP3 gets chapters and a cover by ffmpeg only: pip install imageio-ffmpeg")
     for text_note in document.notes:
         note(f"note: {text_note}")
-    with noted(), ExitStack() as opened:
+    with print_notices(), ExitStack() as opened:
         tts = Synthesizer(
             bundle, threads=threads, verify=verify, sha256=sha256, lexicon=lexicon, voices=voices
         )

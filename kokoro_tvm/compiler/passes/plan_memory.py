@@ -195,6 +195,7 @@ class _Planner(relax.PyExprMutator):
     """Mutator that allocates tensors from storages, which it allocates at their first tensor."""
 
     def __init__(self, module: Any, slots: list[_Slot], step: int) -> None:
+        """Create the mutator. step: see `LoweringContext.storage_step`."""
         super().__init__(module)
         self._step = step
         self._slots = {tensor.variable: slot for slot in slots for tensor in slot.tensors}

@@ -215,7 +215,7 @@ def _make_joined_parameter(parts: Sequence[tuple[Any, PackedWeight | None]]) -> 
 
 
 def _shared_arguments(semantic: SemanticCall, joined: _JoinedWeights) -> list[Any]:
-    """Return the arguments of the kernel of a call of several members, see `LaunchSharing`."""
+    """Return the arguments of a shared kernel: those of each member, the common ones, the joined weights."""
     sharing, by_name = semantic.kernel.sharing, semantic.by_name
     assert sharing is not None
     own = [a for name, a in zip(semantic.tensors, semantic.arguments, strict=True) if name in sharing.own]

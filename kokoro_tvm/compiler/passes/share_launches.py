@@ -108,7 +108,7 @@ class _Scheduler:
         ), sharing
 
     def _emit_shared(self, members: list[int]) -> Iterator[Any]:
-        """Yield the merged call of some members, and bind their results."""
+        """Yield the merged call of members and the bindings of their results; a single one is unchanged."""
         first = self._bindings[members[0]]
         if len(members) == 1:
             yield first

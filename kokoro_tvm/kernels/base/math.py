@@ -60,6 +60,13 @@ _ATAN = (
     -0.016580968453430864,
     0.00297453532928689,
 )  # < 2e-8 on [0, 1]
+_SIN_SQUARED = (
+    9.869524813265926,
+    -32.46513953701735,
+    42.64342599593732,
+    -29.426273338724798,
+    10.581298483679833,
+)  # of the square of half turns: < 5e-7 on [0, 1/4]
 _TANH = (
     -0.33333283923207574,
     0.1333149123729034,
@@ -136,6 +143,13 @@ def sin_squared(k: BaseKernel, x: Expr) -> Expr:
     _, r = _reduce(k, k.let(x), 1 / math.pi, _PI)
     s = k.let(_sin_reduced(k, k.let(r)))
     return s * s
+
+
+def sin_squared_of_half_turns(k: BaseKernel, x: Expr) -> Expr:
+    """Return sin(pi*x)**2, of two thirds of the operations and twice the error of `sin_squared`."""
+    f = k.let(x - k.nearest(x))
+    u = k.let(f * f)
+    return u * _horner(k, u, _SIN_SQUARED)
 
 
 def reduce_cycles(k: BaseKernel, cycles: Expr) -> Expr:

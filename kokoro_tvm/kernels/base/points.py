@@ -1,11 +1,12 @@
 """Code of minimal filtering's transforms: signal to points, products at points to results.
 
-Points come in pairs of opposites. Their halves are computed once, then added and subtracted.
+Points come in pairs of opposites. Their halves are computed once, then added and subtracted. Of the three
+directions of a complex point, two are computed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,13 +34,27 @@ def _combine(k: BaseKernel, coefficients: Sequence[float], values: Sequence[Expr
 
 def forward(k: BaseKernel, matrices: Transforms, samples: Sequence[Expr], lanes: int) -> list[Expr]:
     """Transform samples of a signal to its values at every point."""
+    values = {p: value for p, (value,) in forward_together(k, matrices, [samples], lanes)}
+    return [values[p] for p in sorted(values)]
+
+
+def forward_together(
+    k: BaseKernel, matrices: Transforms, signals: Sequence[Sequence[Expr]], lanes: int
+) -> Iterator[tuple[int, list[Expr]]]:
+    """Transform several signals side by side; yield each point with their values there."""
     halves = matrices.halves(matrices.signal)
-    values = list(samples)
+    sums = {third: (first, second) for first, second, third in matrices.directions}
+    combined: dict[int, list[Expr]] = {}
     for pair in matrices.opposites:
-        combined = [k.let(_combine(k, halves[p], samples, lanes)) for p in pair]
-        for p, value in zip(pair, _butterfly(k, combined), strict=True):
-            values[p] = value
-    return values
+        for p in pair:
+            if p in sums:
+                first, second = (combined[term] for term in sums[p])
+                combined[p] = [k.let(a + b) for a, b in zip(first, second, strict=True)]
+            else:
+                combined[p] = [k.let(_combine(k, halves[p], samples, lanes)) for samples in signals]
+        by_signal = [_butterfly(k, list(each)) for each in zip(*(combined[p] for p in pair), strict=True)]
+        for p, values in zip(pair, zip(*by_signal, strict=True), strict=True):
+            yield p, list(values)
 
 
 def inverse(k: BaseKernel, matrices: Transforms, products: Sequence[Expr], lanes: int) -> list[Expr]:
@@ -49,6 +64,10 @@ def inverse(k: BaseKernel, matrices: Transforms, products: Sequence[Expr], lanes
         for p, value in zip(pair, _butterfly(k, [products[p] for p in pair]), strict=True):
             values[p] = value
     rows = matrices.halves(matrices.output.T).T
+    for first, second, third in matrices.directions:
+        values[first] = k.let(values[first] + values[third])
+        values[second] = k.let(values[second] - values[third])
+        rows[:, third] = 0
     return [k.let(_combine(k, coefficients, values, lanes)) for coefficients in rows]
 
 

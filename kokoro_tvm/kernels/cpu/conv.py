@@ -17,7 +17,7 @@ from typing import Any
 from kokoro_tvm.kernels.base.expressions import ceildiv, const, logical_and, maximum, minimum, select
 from kokoro_tvm.kernels.base.filtering import DIRECT, transforms
 from kokoro_tvm.kernels.base.math import dtype
-from kokoro_tvm.kernels.base.points import forward, inverse
+from kokoro_tvm.kernels.base.points import forward, forward_together, inverse
 from kokoro_tvm.kernels.cpu import amx
 from kokoro_tvm.kernels.cpu.activation import Activation
 from kokoro_tvm.kernels.cpu.conv_plan import ConvPlan
@@ -404,10 +404,10 @@ def _fill(
                 for _ in range(outer.taps - 1)
             ]
 
-            def transform_next_row(begin: Expr) -> list[list[Expr]]:
+            def next_window(begin: Expr) -> list[list[Expr]]:
                 """Read the fresh samples of an inner row from step `begin` on and shift the window by them.
 
-                Returns the transform of the window, by point, for each of `starts`.
+                Returns the window, for each of `starts`.
                 """
                 for i in range(fresh):
                     store_all(window[overlap + i], activate_step(k.let(begin + i * plan.dilation)))
@@ -415,8 +415,11 @@ def _fill(
                 samples = [load_all(registers) for registers in window]
                 for i in range(overlap):
                     store_all(window[i], samples[fresh + i])
-                by_start = zip(*samples, strict=True)
-                return [forward(k, transforms(inner), values, width) for values in by_start]
+                return [list(values) for values in zip(*samples, strict=True)]
+
+            def transform_next_row(begin: Expr) -> list[list[Expr]]:
+                """Return the transform of the next window, by point, for each of `starts`."""
+                return [forward(k, transforms(inner), values, width) for values in next_window(begin)]
 
             def start_of(row: Expr) -> Expr:
                 """Return the first fresh step of an inner row."""
@@ -427,6 +430,11 @@ def _fill(
             for row, registers in enumerate(before):
                 for point, values in zip(registers, transform_next_row(start_of(row)), strict=True):
                     store_all(point, values)
+            if inner.circle:
+                with k.loop(rows // plan.dilation) as q:
+                    for p, vectors in forward_together(k, transforms(inner), next_window(start_of(q)), width):
+                        put(p, q * plan.dilation + step, vectors)
+                return
             with k.loop(rows // plan.dilation) as q:
                 first = q * outer.outputs + (outer.taps - 1)
                 rows_seen = [[load_all(point) for point in registers] for registers in before]

@@ -48,10 +48,13 @@ class ConvPlan:
     @cached_property
     def operand(self) -> Operand:
         """Operand of the features' precision; float32 if the layer cannot use it."""
-        # It loses a few bits, which only tolerant layers may, and channels must fill its lanes.
-        operand = OPERANDS[self.features.precision]
-        is_divisible = self.channels // self.stride % (operand.terms * self.features.lanes) == 0
-        return operand if self.tolerant and (is_divisible or operand.terms == 1) else FLOAT32
+        # It loses a few bits, which only tolerant layers may, and channels must fill its lanes; AMX's tiles
+        # whole. Layers of one tap read pitch in Hz, not normalized, of which bfloat16 would leave eight bits.
+        operand, channels = OPERANDS[self.features.precision], self.channels // self.stride
+        together = operand.terms * self.features.lanes
+        unit = together if self.features.tiles else operand.terms
+        fits = operand.terms == 1 or (self.taps > 1 and channels >= together and channels % unit == 0)
+        return operand if self.tolerant and fits else FLOAT32
 
     @property
     def tiles_multiply(self) -> bool:
@@ -86,9 +89,8 @@ class ConvPlan:
         return DIRECT if self.transforms_weights else self.filtering
 
     def _can_transform(self, filtering: Filtering) -> bool:
-        """Return whether the kernel can transform weights for a filtering: float32, few taps, not nested."""
-        alone = filtering != DIRECT and filtering.within is None
-        return alone and self.reach <= filtering.taps and self.operand.dtype == "float32"
+        """Return whether the kernel can transform weights for a filtering: few taps, not nested."""
+        return filtering != DIRECT and filtering.within is None and self.reach <= filtering.taps
 
     @property
     def _filters(self) -> bool:
@@ -109,7 +111,7 @@ class ConvPlan:
         if self.phases > 1 and not self._can_transform(filtering):
             return False
         is_complete = filtering.taps >= self.taps or filtering.taps == filtering.outputs
-        return self._filters and is_complete and filtering.inner.points <= MOST_POINTS
+        return self._filters and is_complete and (filtering.circle or filtering.inner.points <= MOST_POINTS)
 
     @property
     def terms(self) -> int:

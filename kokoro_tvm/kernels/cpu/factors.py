@@ -22,22 +22,23 @@ class ConvWeights:
 
     def __init__(self, k: CpuKernel, plan: ConvPlan, weight: Any, matrix: Any | None) -> None:
         self._k, self._plan, self._weight, self._matrix = k, plan, weight, matrix
-        self._transformed = k.scratch(plan.terms * plan.columns) if matrix is not None else None
+        self._transformed = k.scratch(plan.terms * plan.columns, plan.operand.dtype) if matrix is not None else None
 
     def prepare(self, column_block: Expr, point: Expr, base: Expr) -> None:
         """Transform the taps of a column block, from tap `base` on, if the kernel does so."""
-        k, plan, lanes = self._k, self._plan, self._plan.features.lanes
+        k, plan, lanes, operand = self._k, self._plan, self._plan.features.lanes, self._plan.operand
         if self._matrix is None:
             return
         first = point * plan.filtering.taps + base
         coefficients = [k.let(k.broadcast(self._matrix[first + tap], lanes)) for tap in range(plan.taps)]
         with k.loop(plan.terms) as c:
             for v in range(plan.vectors):
-                taps = [self._load(column_block, 0, tap, c, v) for tap in range(plan.taps)]
-                total = coefficients[0] * taps[0]
-                for coefficient, value in zip(coefficients[1:], taps[1:], strict=True):
-                    total = total + coefficient * value
-                k.store(self._transformed, total, c * plan.columns + v * lanes, lanes=lanes)
+                taps = [operand.unpack(self._load(column_block, 0, tap, c, v)) for tap in range(plan.taps)]
+                totals = [coefficients[0] * value for value in taps[0]]
+                for coefficient, values in zip(coefficients[1:], taps[1:], strict=True):
+                    totals = [t + coefficient * value for t, value in zip(totals, values, strict=True)]
+                packed = operand.pack_vectors(tuple(totals))
+                k.store(self._transformed, packed, c * plan.columns + v * lanes, lanes=lanes)
 
     def of(self, column_block: Expr, point: Expr, tile: Expr) -> Callable[[Expr, Expr], list[Expr]]:
         """Return the function (group, channel) -> vectors of weights, which prefetches those that follow."""

@@ -38,8 +38,7 @@ def read(path: Path, expected: Shapes) -> dict[str, torch.Tensor]:
 
     Raises:
         BuildError: The file is no such export, a key would get two different tensors, or a weight of the
-        graph
-            belongs to no key.
+            graph belongs to no key.
     """
     graph = _load_graph(path)
     tensors = {tensor.name: tensor for tensor in graph.initializer}

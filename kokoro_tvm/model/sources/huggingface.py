@@ -42,12 +42,10 @@ def _download(source: HuggingFaceSource, name: str, work: Path, log: Log) -> Pat
             source.repo, name, revision=source.revision, local_dir=work, etag_timeout=PROBE_TIMEOUT_S
         )
     except Exception as error:  # of the hub's client and of the libraries below it
-        raise SourceUnavailableError(f"{name} cannot be downloaded: {_first_line(error)}") from error
+        reason = str(error).strip().partition("\n")[0]
+        raise SourceUnavailableError(
+            f"{name} cannot be downloaded: {type(error).__name__}: {reason}"
+        ) from error
     path = Path(str(downloaded))
     log(f"downloaded {name}: {path.stat().st_size / 1e6:.1f} MB in {time.monotonic() - start:.1f} s")
     return path
-
-
-def _first_line(error: Exception) -> str:
-    """Return class and first line of an error."""
-    return f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"

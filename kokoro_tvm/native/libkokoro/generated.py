@@ -33,7 +33,7 @@ _EXPRESSIONS = {
     f"{_TEXT}.frontend.normalization.markdown": ("_TAG", "_ENTITY", "_MARKS"),
     f"{_TEXT}.frontend.normalization.scanner": ("_WORD", "_FIGURES"),
     f"{_TEXT}.frontend.normalization.spellout": ("_PART",),
-    f"{_TEXT}.frontend.normalization.templates": ("_PART", "_PIECE", "_PARTED"),
+    f"{_TEXT}.frontend.normalization.templates": ("_PART", "_PIECE", "_GROUP", "_PARTED"),
     f"{_TEXT}.frontend.paragraphs": ("_LEAD", "_CELL", "_BOX", "_NUMBER_END", "_HEADING_END"),
     f"{_TEXT}.frontend.pictures": ("_SPOKEN",),
     f"{_TEXT}.frontend.sounds": ("_PART", "_LATIN"),

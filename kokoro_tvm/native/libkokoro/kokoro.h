@@ -45,8 +45,8 @@ enum {
 
 /** @brief What is wrong, where, and what to do; empty after a success. Every function accepts NULL instead. */
 typedef struct kokoro_error {
-  int code;
-  char text[2044];
+  int code;        /**< result of the function */
+  char text[2044]; /**< UTF-8 */
 } kokoro_error;
 
 /** @brief An open bundle. */
@@ -66,13 +66,15 @@ typedef struct kokoro_request {
 /** @brief A word or a mark, and the range of its samples. */
 typedef struct kokoro_word {
   const char *text;                 /**< phonemes */
-  int64_t start_sample, end_sample; /**< first sample, and the one after the last */
+  int64_t start_sample;             /**< first sample */
+  int64_t end_sample;               /**< the one after the last */
   int spoken;                       /**< 0: a mark */
 } kokoro_word;
 
 /** @brief The range of bytes of a text that a word stands for. */
 typedef struct kokoro_place {
-  size_t start, end;
+  size_t start; /**< first byte */
+  size_t end;   /**< the one after the last */
 } kokoro_place;
 
 /** @brief One utterance, or a whole text. Read-only. */
@@ -156,7 +158,8 @@ KOKORO_API size_t kokoro_style_dim(const kokoro *bundle);
 KOKORO_API size_t kokoro_voice_count(const kokoro *bundle);
 /**
  * @brief Return the name of a voice.
- * @param index in alphabetical order
+ * @param bundle an open bundle
+ * @param index  in alphabetical order
  * @return NULL from kokoro_voice_count on
  */
 KOKORO_API const char *kokoro_voice_name(const kokoro *bundle, size_t index);
@@ -167,8 +170,10 @@ KOKORO_API const char *kokoro_voice_name(const kokoro *bundle, size_t index);
  * The file has little-endian float32 numbers: 510 rows of 2 * style_dim, or one row. It is read as data, and refused
  * if its size, its numbers or their norms are not those of a voice. Other threads may speak meanwhile, but not list
  * voices.
- * @param path file NAME.bin; NAME consists of letters, digits and _, and is new in the bundle
- * @param name gets the voice's name, NULL after a failure; may be NULL
+ * @param bundle an open bundle
+ * @param path   file NAME.bin; NAME consists of letters, digits and _, and is new in the bundle
+ * @param name   gets the voice's name, NULL after a failure; may be NULL
+ * @param error  gets the failure, or NULL
  * @return KOKORO_OK, KOKORO_INPUT or KOKORO_SYSTEM
  */
 KOKORO_API int kokoro_add_voice(kokoro *bundle, const char *path, const char **name, kokoro_error *error);
@@ -177,7 +182,10 @@ KOKORO_API int kokoro_add_voice(kokoro *bundle, const char *path, const char **n
  * @brief Predict the duration of every token, and with it the times of words and the number of samples.
  *
  * Phonemes are spoken as one utterance of Synthesizer.from_phonemes of Python, tokens as Synthesizer.run speaks them.
+ * @param bundle an open bundle
+ * @param request phonemes or tokens, and how to speak them
  * @param speech gets the speech without audio, NULL after a failure
+ * @param error  gets the failure, or NULL
  * @return KOKORO_OK or any other code
  */
 KOKORO_API int kokoro_predict(kokoro *bundle, const kokoro_request *request, kokoro_speech **speech,
@@ -185,10 +193,12 @@ KOKORO_API int kokoro_predict(kokoro *bundle, const kokoro_request *request, kok
 
 /**
  * @brief Compute the audio of a speech that the same bundle predicted.
+ * @param bundle an open bundle
  * @param speech gets the audio; it has none after a failure
  * @param seed   seed of the noise; the same seed gives the same noise in Python
  * @param noise  instead of a seed: standard normal numbers, one per sample; NULL with a seed
  * @param count  number of them
+ * @param error  gets the failure, or NULL
  * @return KOKORO_OK, KOKORO_INPUT (noise), KOKORO_BUNDLE or KOKORO_SYSTEM
  */
 KOKORO_API int kokoro_decode(kokoro *bundle, kokoro_speech *speech, uint64_t seed, const float *noise, size_t count,
@@ -198,8 +208,11 @@ KOKORO_API int kokoro_decode(kokoro *bundle, kokoro_speech *speech, uint64_t see
  * @brief Speak a text.
  *
  * The audio equals that of Synthesizer of Python, sample for sample. A text beyond the largest bucket is divided.
+ * @param bundle an open bundle
+ * @param text   the text, and how to speak it
  * @param seed   seed of the noise
  * @param speech gets the speech with audio and places of words, NULL after a failure
+ * @param error  gets the failure, or NULL
  * @return KOKORO_OK, KOKORO_INPUT (nothing to speak, invalid markup, or a language that is not read) or any other code
  *         except KOKORO_TOO_LONG
  */
@@ -209,7 +222,9 @@ KOKORO_API int kokoro_say_text(kokoro *bundle, const kokoro_text *text, uint64_t
 /**
  * @brief Begin a text that is spoken piece by piece, so that the first piece is heard early.
  * @param bundle stays open until kokoro_free_plan
+ * @param text   the text, and how to speak it
  * @param plan   gets the plan, NULL after a failure
+ * @param error  gets the failure, or NULL
  * @return see kokoro_say_text
  */
 KOKORO_API int kokoro_plan_text(kokoro *bundle, const kokoro_text *text, kokoro_plan **plan, kokoro_error *error);
@@ -218,7 +233,9 @@ KOKORO_API int kokoro_plan_text(kokoro *bundle, const kokoro_text *text, kokoro_
  * @brief Append text to a plan whose text comes in portions.
  *
  * A portion may end anywhere, also within a character or a bracket. The speech does not depend on the portions.
- * @param text UTF-8; NULL ends the text
+ * @param plan   of kokoro_plan_text
+ * @param text   UTF-8; NULL ends the text
+ * @param error  gets the failure, or NULL
  * @return KOKORO_OK, KOKORO_INPUT (no UTF-8) or KOKORO_SYSTEM
  */
 KOKORO_API int kokoro_add_text(kokoro_plan *plan, const char *text, kokoro_error *error);
@@ -226,9 +243,12 @@ KOKORO_API int kokoro_add_text(kokoro_plan *plan, const char *text, kokoro_error
 /**
  * @brief Predict the next piece of a text.
  *
- * kokoro_decode computes its audio with a seed. All pieces in order are the speech of kokoro_say_text: the silence
- * between them is at their ends. Times of words count from the beginning of the piece.
+ * kokoro_decode computes its audio with a seed. All pieces in order are the speech: the silence between them is at their
+ * ends. A long first utterance, which kokoro_say_text speaks whole, comes in two pieces. Times of words count from the
+ * beginning of the piece.
+ * @param plan   of kokoro_plan_text
  * @param speech gets the piece without audio, NULL after the last one
+ * @param error  gets the failure, or NULL
  * @return KOKORO_NEEDS_TEXT if it depends on text that has not come, or see kokoro_say_text. After another failure, the plan
  *         has ended.
  */

@@ -87,11 +87,12 @@ static int has_symbol(void *with, int32_t symbol) { return id_of(((kokoro_plan *
 /* Return the letter of a voice's language. A notice about the voice is given once. */
 static char letter_of(void *with, work *w, string voice) {
   kokoro_plan *p = with;
-  const char *notice;
+  const char *of_voice;
   if (IS_NONE(voice)) return p->letter;
-  char letter = language_of(w->s, p->k, encode_utf8(w, voice), &notice)->letter;
-  string text = decode_utf8(&p->planner.lasting, notice);
-  if (text.size && add_notice(&p->planner.lasting, &p->voice_notices, text)) PUSH(&p->planner.w, p->planner.notices, text);
+  char letter = language_of(w->s, p->k, encode_utf8(w, voice), &of_voice)->letter;
+  string text = decode_utf8(&p->planner.lasting, of_voice);
+  if (text.size && add_text_once(&p->planner.lasting, &p->voice_notices, text))
+    PUSH(&p->planner.w, p->planner.notices, (notice){.sentence = text});
   return letter;
 }
 
@@ -162,6 +163,7 @@ static void plan_body(scope *s, void *argument) {
   static const markup_form forms[] = {PLAIN, UNDECIDED, BRACKETS, SSML}; /* in the order of KOKORO_PLAIN and so on */
   kokoro_plan *p = ((void **)argument)[0];
   const kokoro_text *expected = ((void **)argument)[1];
+  const division *into = ((void **)argument)[2];
   const char *of_voice, *of_speed = check_speed(s, expected->speed);
   if (expected->markup < KOKORO_PLAIN || expected->markup > KOKORO_SSML)
     fail(s, KOKORO_INPUT, "The markup should be KOKORO_PLAIN to KOKORO_SSML, but is %d.", expected->markup);
@@ -169,7 +171,7 @@ static void plan_body(scope *s, void *argument) {
   p->letter = language_of(s, p->k, p->voice, &of_voice)->letter;
   p->planner = (planner){.names = {p, has_symbol, letter_of}, .reader_of = reader_of, .speed = expected->speed,
                          .sample_rate = p->k->bundle->sample_rate,
-                         .samples_per_frame = p->k->bundle->samples_per_frame, .pauses = USUAL_PAUSES, .division = USUAL_DIVISION,
+                         .samples_per_frame = p->k->bundle->samples_per_frame, .pauses = USUAL_PAUSES, .division = *into,
                          .limits = {largest(p->k->bundle, TOKENS), largest(p->k->bundle, FRAMES)}};
   reader_of(p, s, p->letter);
   p->first_notice = format(s, s->kept, "%s%s%s", of_voice, *of_voice && of_speed ? "\n" : "", of_speed ? of_speed : "");
@@ -181,9 +183,9 @@ static void plan_body(scope *s, void *argument) {
   finish_text(s, p);
 }
 
-int kokoro_plan_text(kokoro *k, const kokoro_text *text, kokoro_plan **plan, kokoro_error *error) {
+static int plan_divided(kokoro *k, const kokoro_text *text, const division *into, kokoro_plan **plan, kokoro_error *error) {
   kokoro_plan *p = calloc(1, sizeof *p);
-  const void *value[] = {p, text};
+  const void *value[] = {p, text, into};
   *plan = NULL;
   if (!p) return no_memory(error);
   p->k = k;
@@ -192,6 +194,10 @@ int kokoro_plan_text(kokoro *k, const kokoro_text *text, kokoro_plan **plan, kok
   if (code) kokoro_free_plan(p);
   else *plan = p;
   return code;
+}
+
+int kokoro_plan_text(kokoro *k, const kokoro_text *text, kokoro_plan **plan, kokoro_error *error) {
+  return plan_divided(k, text, &USUAL_DIVISION, plan, error);
 }
 
 static void add_body(scope *s, void *argument) {
@@ -210,7 +216,7 @@ int kokoro_add_text(kokoro_plan *p, const char *text, kokoro_error *error) {
 static void keep_notices(scope *s, kokoro_plan *p) {
   const char *text = *p->notice ? p->notice : p->first_notice;
   for (size_t i = 0; i < p->planner.notices.count; ++i)
-    text = format(s, &s->scratch, "%s%s%s", text, *text ? "\n" : "", encode_utf8(&p->planner.w, p->planner.notices.all[i]));
+    text = format(s, &s->scratch, "%s%s%s", text, *text ? "\n" : "", encode_utf8(&p->planner.w, p->planner.notices.all[i].sentence));
   p->notice = format(s, &p->kept_notice, "%s", text);
   p->first_notice = "";
 }
@@ -377,7 +383,7 @@ int kokoro_say_text(kokoro *k, const kokoro_text *text, uint64_t seed, kokoro_sp
   chain c = {.k = k, .whole = calloc(1, sizeof *c.whole)};
   *speech = NULL;
   if (!c.whole) return no_memory(error);
-  int code = kokoro_plan_text(k, text, &plan, error);
+  int code = plan_divided(k, text, &UNCUT_DIVISION, &plan, error);
   if (!code) code = say_pieces(plan, seed, &c, &notices, error);
   c.notices = notices;
   if (!code) code = do_job(k, join_body, &c, &c.whole->kept, error);

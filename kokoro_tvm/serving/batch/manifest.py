@@ -14,7 +14,7 @@ from kokoro_tvm.runtime.session.noise import check_seed
 from kokoro_tvm.runtime.speech.checks import check_speed
 from kokoro_tvm.runtime.text.markup.omissions import check_omissions
 
-_FIELDS = ("name", "text", "phonemes", "voice", "speed", "seed", "omit")
+_FIELDS = ("name", "text", "phonemes", "voice", "speed", "seed", "language", "omit")
 _NAME = re.compile(r"[\w][\w.+-]{0,199}")
 
 
@@ -30,6 +30,7 @@ class BatchUtterance:
         voice: None for the bundle's default.
         speed: Of the speech.
         seed: Of the noise.
+        language: Tag or letter of the text's language; None for the voice's.
         omit: Kinds of text that are left out.
     """
 
@@ -40,6 +41,7 @@ class BatchUtterance:
     voice: str | None
     speed: float
     seed: int
+    language: str | None = None
     omit: tuple[str, ...] = ()
 
 
@@ -96,6 +98,9 @@ def _parse_line(number: int, line: bytes) -> BatchUtterance:
             raise InputError(f"unknown field `{field}`; {hint}")
     if ("text" in node) == ("phonemes" in node):
         raise InputError("give either `text` or `phonemes`")
+    for field in ("language", "omit"):
+        if field in node and "phonemes" in node:
+            raise InputError(f"`{field}` is for `text`, not for `phonemes`")
     name = _read_field(node, "name", str)
     if name is None or not _NAME.fullmatch(name):
         raise InputError(
@@ -112,16 +117,16 @@ def _parse_line(number: int, line: bytes) -> BatchUtterance:
         _read_field(node, "voice", str),
         check_speed(1.0 if speed is None else speed),
         check_seed(0 if seed is None else seed),
+        _read_field(node, "language", str),
         _read_omissions(node),
     )
 
 
 def _read_omissions(node: dict[str, Any]) -> tuple[str, ...]:
+    """Return the kinds of text to leave out, sorted. Raises InputError."""
     kinds = node.get("omit", [])
     if not isinstance(kinds, list) or not all(isinstance(kind, str) for kind in kinds):
         raise InputError('`omit` should be a list, such as ["citations", "notes"]')
-    if kinds and "phonemes" in node:
-        raise InputError("`omit` is for `text`, not for `phonemes`")
     return tuple(sorted(check_omissions(kinds)))
 
 

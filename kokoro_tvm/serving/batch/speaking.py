@@ -158,7 +158,7 @@ def _encode_speech(job: BatchSettings, utterance: BatchUtterance) -> tuple[float
     """Return the seconds of speech and the bytes of the file."""
     tts = _open_synthesizer(job.bundle, job.sha256, job.threads)
     synthesize: Callable[..., Any] = tts.from_phonemes if utterance.phonemes else tts
-    options = {"omit": utterance.omit} if utterance.omit else {}
+    options = {} if utterance.phonemes else {"language": utterance.language, "omit": utterance.omit}
     speech = synthesize(
         utterance.text, voice=utterance.voice, speed=utterance.speed, seed=utterance.seed, **options
     )

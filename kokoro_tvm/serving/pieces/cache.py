@@ -40,7 +40,7 @@ def check_cache(url: str) -> None:
 
 
 def open_cache(settings: Settings, metrics: Metrics) -> PieceCache | None:
-    """Open the cache of the settings, if they have one. Raises InputError as `check_cache` does."""
+    """Open the cache of the settings, or return None without one. Raises InputError as `check_cache` does."""
     if not settings.cache:
         return None
     check_cache(settings.cache)
@@ -103,7 +103,7 @@ class PieceCache:
         return cached
 
     def close(self) -> None:
-        """Write pending audio, within a few seconds."""
+        """Take no more audio, and wait a few seconds until what is pending is written; the rest is lost."""
         with self._lock:
             self._is_closing = True
             self._lock.notify_all()

@@ -17,12 +17,7 @@ from kokoro_tvm.serving.encoding import FORMATS
 from kokoro_tvm.serving.json_input import ComputationRoute, JsonRoute
 from kokoro_tvm.serving.names import letter_of
 from kokoro_tvm.serving.requests import CaptionedRequest, CombineRequest, PhonemesRequest, PhonemizeRequest
-from kokoro_tvm.serving.responses import (
-    ComputedResponse,
-    SpeechResponse,
-    content_of,
-    respond_with_speech,
-)
+from kokoro_tvm.serving.responses import ComputedResponse, SpeechResponse, content_of, respond_with_speech
 from kokoro_tvm.serving.service import CurrentService
 
 __all__ = ["router"]

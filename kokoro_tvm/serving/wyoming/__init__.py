@@ -1,8 +1,7 @@
 """Server of Wyoming, the protocol of Home Assistant: lines of JSON and audio over TCP."""
 
 # The package `wyoming` is not used: its reader takes events of any size, and ends a connection without an
-# error
-# if it cannot read one.
+# error if it cannot read one.
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ class Connection:
         self._budget.hold(self, self._held_bytes)
 
     async def _read(self) -> Event | None:
-        """Read the next event. The end of the connection cancels the speech."""
+        """Read the next event; at the end of the connection cancel the speech and return None."""
         event = None
         try:
             event = await read_event(self._reader, self._settings.max_body_bytes, self._hold)
@@ -98,7 +98,10 @@ class Connection:
         return event
 
     async def _wait_for_event(self) -> Event | None:
-        """Return the next event. Raises the error of a speech whose text is not complete."""
+        """Return the next event, None at the end of the connection, and begin to read another one.
+
+        Raises the error of a speech whose text is not complete, and ApiError after `idle_timeout_s`.
+        """
         tasks: list[asyncio.Task[Any]] = [
             self._next_event,
             *([] if self._speech is None else [self._speech]),
@@ -136,8 +139,7 @@ class Connection:
             text.feed.end()
             await self._speak(self._submit(event, text.feed))
         # Other events are for other services. A `synthesize` between start and stop repeats the whole text,
-        # which
-        # Home Assistant sends for servers that do not stream.
+        # which Home Assistant sends for servers that do not stream.
 
     async def _start(self, event: Event) -> None:
         """Begin the speech of a text that comes in chunks. Raises ApiError if one is open."""

@@ -96,7 +96,7 @@ def open_synthesizer(
 
 
 def open_parts(runner: Runner, bundle: Bundle, threads: int, libraries: Sequence[Path] = ()) -> Synthesizer:
-    """Open a synthesizer of a bundle that was read, or that has no folder of its own yet."""
+    """Open a synthesizer of a manifest, whose files need not be in one folder; see `Runner.session`."""
     from kokoro_tvm.runtime import Synthesizer
     from kokoro_tvm.runtime.bundle.voices import Voices
 

@@ -117,7 +117,7 @@ class _Exchanges:
         return file.read_bytes() if is_served and file.is_file() else None
 
     def post(self, path: str, content: bytes) -> None:
-        """Pass on what the page posted: a reply, or the message of its failure."""
+        """Queue a reply that the page posted, or as text the message of its failure; ignore other paths."""
         if path == "reply":
             self.replies.put(content)
         elif path == "failure":

@@ -45,7 +45,8 @@ class Chromium(Serving):
         from kokoro_tvm.targets.runners.process import ProcessSession
 
         server = self.serve(libraries, threads, float16=bundle.precision == "float16")
-        return ProcessSession(bundle, server, compile_kernels=_write)
+        # The browser compiles kernels as they are.
+        return ProcessSession(bundle, server, compile_kernels=lambda text, out: out.write_bytes(text))
 
     def serve(self, libraries: Sequence[Path], threads: int, float16: bool = False) -> RunnerProcess:
         """Start a browser with the runtime libtvm.wasm; `float16` asks for a GPU that stores it."""
@@ -58,8 +59,3 @@ class Chromium(Serving):
 
 
 CHROMIUM = Chromium()
-
-
-def _write(text: bytes, out: Path) -> None:
-    """Write kernels to a file as they are: the browser compiles them."""
-    out.write_bytes(text)

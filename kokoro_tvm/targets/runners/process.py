@@ -156,7 +156,7 @@ class ProcessSession(SessionBase):
         bundle: Bundle,
         server: RunnerProcess,
         prepare: Callable[[Path], tuple[Path, str]] = lambda library: (library, ""),
-        compile_kernels: Callable[[bytes, Path], None] | None = None,
+        compile_kernels: Callable[[bytes, Path], object] | None = None,
     ) -> None:
         """Load every library and weight.
 
@@ -239,7 +239,7 @@ def _first_line(message: bytes) -> str:
 
 
 def _describe_end(process: subprocess.Popen[bytes]) -> str:
-    """Wait for a process, and say by which exit status or signal it ended."""
+    """Wait for a process, without limit, and return the exit status or signal that ended it as a clause."""
     status = process.wait()
     if status > 128:  # as a shell reports a signal
         status = 128 - status

@@ -87,7 +87,7 @@ class Served(Serving):
         """Return how a compiled program is started."""
 
     def start(self, program: Path, libraries: Sequence[Path] = ()) -> Start | None:
-        """Return how a program of the platform is started."""
+        """Return how a program of the platform is started; `libraries` are not used."""
         return self._start(program)
 
     def facts(self) -> dict[str, Any]:
@@ -104,7 +104,7 @@ class Served(Serving):
         bundle: Bundle,
         threads: int,
         libraries: Sequence[Path] = (),
-        compile_kernels: Callable[[bytes, Path], None] | None = None,
+        compile_kernels: Callable[[bytes, Path], object] | None = None,
     ) -> ProcessSession:
         """Start a server and load a bundle into it; see `ProcessSession` for `compile_kernels`."""
         from kokoro_tvm.targets.runners.process import ProcessSession

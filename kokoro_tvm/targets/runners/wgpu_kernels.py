@@ -2,8 +2,7 @@
 
 TVM's host code takes this machine's memory for the GPU's. Each launch copies its arguments to the GPU and
 copies back what it wrote. This shows whether kernels are right, not how fast they are. Launches are
-arranged
-as in tvmjs, on a device with the limits of every WebGPU. Source: apache/tvm, web/src/webgpu.ts.
+arranged as in tvmjs, on a device with the limits of every WebGPU. Source: apache/tvm, web/src/webgpu.ts.
 """
 
 from __future__ import annotations
@@ -149,7 +148,8 @@ class _Kernel:
         usage = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC | wgpu.BufferUsage.COPY_DST
         memories = [_map_memory(int(arguments[i])) for i in self.buffers]
         buffers = [
-            device.create_buffer_with_data(data=_pad_to_words(memory), usage=usage) for memory in memories
+            device.create_buffer_with_data(data=bytes(memory) + b"\0" * (-len(memory) % 4), usage=usage)
+            for memory in memories  # the size of a buffer is a multiple of 4
         ]
         packed = b"".join(self._pack_argument(i, arguments[i]) for i in self.values)
         packed += struct.pack("<I", extents["blockIdx.x"])
@@ -186,12 +186,6 @@ class _Kernel:
 def _map_memory(address: int) -> memoryview:
     """Return the memory block of this machine at an address."""
     return memoryview((ctypes.c_char * size_of(address)).from_address(address)).cast("B")
-
-
-def _pad_to_words(memory: memoryview) -> bytes:
-    """Copy memory, with zeros up to a multiple of 4 bytes."""
-    # The size of a buffer is a multiple of 4.
-    return bytes(memory) + b"\0" * (-len(memory) % 4)
 
 
 class _Value(ctypes.Union):

@@ -1,11 +1,12 @@
-"""Draw a result: a panel for each text, a bar for each system."""
+"""Draw a result: the speed of every system over the fidelity of its speech."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kokoro_tvm.common.output import whole_file
 
@@ -40,6 +41,10 @@ class ChartColors:
 LIGHT = ChartColors("#ffffff", "#1c1d20", "#b3471d", "#a9adb6")
 DARK = ChartColors("#0d1117", "#e6e8ec", "#f09a6a", "#5d6470")
 
+_TICKS = (0.5, 0.1, 0.01, 0.001, 0.0001)  # distances of a correlation from 1
+_MIDDLE = 0.01  # points to the right of it have their names on the left
+_LINE = 0.045  # height of a name, as a share of the axis
+
 
 def can_draw() -> bool:
     """Check whether matplotlib is installed."""
@@ -47,7 +52,7 @@ def can_draw() -> bool:
 
 
 def draw_chart(path: Path, result: Result, colors: ChartColors = LIGHT) -> None:
-    """Draw the real-time factors into a PNG file, the fastest system first, all texts on one scale.
+    """Draw speed over fidelity into a PNG file, a labelled point for each system that has both.
 
     Raises:
         InputError: The file cannot be written.
@@ -57,39 +62,70 @@ def draw_chart(path: Path, result: Result, colors: ChartColors = LIGHT) -> None:
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    systems = sorted((system for system in result.systems if system.texts), key=_mean_factor)
-    height = 1.6 + 0.32 * len(systems)
-    width = max(6.0, 1.6 + 2.6 * len(result.texts))
-    most = max((timing.rtf for system in systems for timing in system.texts), default=1.0)
+    points = _points(result)
     with pyplot.rc_context(colors.style):
-        figure, axes = pyplot.subplots(
-            1, len(result.texts), sharex=True, sharey=True, squeeze=False, figsize=(width, height)
+        figure, axes = pyplot.subplots(figsize=(8.0, 5.0))
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        for distance, speed, system in points:
+            color = colors.ours if system.ours else colors.peers
+            axes.scatter(distance, speed, s=64 if system.ours else 40, color=color, zorder=3)
+        axes.set_xlim(1.0, _TICKS[-1] / 2)  # what is like the stock model is to the right
+        speeds = [speed for _, speed, _ in points] or [1.0]
+        axes.set_ylim(0.6 * min(speeds), 1.5 * max(speeds))
+        _label(axes, points)
+        axes.set_xticks(_TICKS, [f"{1 - distance:.5g}" for distance in _TICKS])
+        axes.yaxis.set_major_locator(matplotlib.ticker.LogLocator(subs=(1.0, 2.0, 5.0)))
+        axes.yaxis.set_major_formatter("{x:g}x")
+        axes.minorticks_off()
+        axes.tick_params(labelsize=8)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.grid(alpha=0.2)
+        axes.set_xlabel("fidelity: correlation with the stock model in float64", fontsize=9)
+        axes.set_ylabel("speed: seconds of speech a second", fontsize=9)
+        axes.set_title("Speed and fidelity (up and to the right is better)", fontsize=10)
+        figure.text(
+            0.99,
+            0.01,
+            f"{result.machine.cpu}, {result.threads} threads, {result.date}",
+            ha="right",
+            fontsize=7,
         )
-        for panel, text in zip(axes[0], result.texts, strict=True):
-            timings = [system.on(text.name) for system in systems]
-            bars = panel.barh(
-                [system.title for system in systems],
-                [timing.rtf if timing else 0.0 for timing in timings],
-                color=[colors.ours if system.ours else colors.peers for system in systems],
-            )
-            labels = [f"{timing.rtf:.2f}" if timing else "not run" for timing in timings]
-            panel.bar_label(bars, labels, padding=3, fontsize=8)
-            panel.set_title(f"{text.name} ({sum(text.tokens)} tokens)", fontsize=9)
-            panel.set_xlim(0, 1.2 * most)
-            panel.tick_params(labelsize=8)
-            panel.spines[["top", "right"]].set_visible(False)
-        axes[0][0].invert_yaxis()
-        figure.suptitle(
-            "Seconds of computing for a second of speech (less is faster; float32 if nothing else is said)",
-            fontsize=10,
-        )
-        figure.supxlabel(f"{result.machine.cpu}, {result.threads} threads, {result.date}", fontsize=8)
         figure.tight_layout()
         try:
             with whole_file(path) as temporary:
                 figure.savefig(temporary, format="png", dpi=110)
         finally:
             pyplot.close(figure)
+
+
+def _points(result: Result) -> list[tuple[float, float, SystemResult]]:
+    """Return distance from the stock model and speed of each system that has both."""
+    return [
+        (_distance(system.fidelity), 1 / _mean_factor(system), system)
+        for system in result.systems
+        if system.texts and system.fidelity is not None
+    ]
+
+
+def _label(axes: Any, points: list[tuple[float, float, SystemResult]]) -> None:
+    """Write the systems' names beside their points, those of near neighbours one below the other."""
+    low, high = map(math.log, axes.get_ylim())
+    gap = _LINE * (high - low)
+    for side, shift in (("left", 1 / 1.15), ("right", 1.15)):
+        above = math.inf
+        for distance, speed, system in sorted(points, key=lambda point: -point[1]):
+            if (distance > _MIDDLE) != (side == "left"):
+                continue
+            above = min(math.log(speed), above - gap)
+            weight = "bold" if system.ours else "normal"
+            place = distance * shift, math.exp(above)
+            axes.text(*place, system.title, ha=side, va="center", fontsize=9, weight=weight)
+
+
+def _distance(fidelity: float) -> float:
+    """Return how far a correlation is from 1, within the chart."""
+    return min(max(1 - fidelity, _TICKS[-1]), 1.0)
 
 
 def _mean_factor(system: SystemResult) -> float:

@@ -7,9 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
+
 from kokoro_tvm.common.constants import SAMPLE_RATE, SAMPLES_PER_FRAME
 from kokoro_tvm.tools.bench.child import OURS, Child, MeasuredProcessError, python_module, time_start
 from kokoro_tvm.tools.bench.engine import BenchUtterance
+from kokoro_tvm.tools.bench.fidelity import Truth, fidelity
 from kokoro_tvm.tools.bench.results import ComponentResult, SystemResult, TextInfo, TextResult
 from kokoro_tvm.tools.bench.systems import System
 from kokoro_tvm.tools.bench.texts import TEXTS, VOICE
@@ -45,6 +48,7 @@ class Contender:
     timings: dict[str, list[SpeechTiming]] = field(default_factory=dict)
     cold_starts: list[float] = field(default_factory=list)
     imports: list[float] = field(default_factory=list)
+    fidelity: float | None = None
 
     @classmethod
     def start(cls, system: System, folder: Path) -> Contender:
@@ -69,6 +73,18 @@ class Contender:
             self.problem = f"failed on the text {text}: {error}"
         else:
             self.timings.setdefault(text, []).append(SpeechTiming(**answer))
+
+    def compare(self, truth: Truth) -> None:
+        """Speak an utterance without noise and compare it with the truth, unless the system failed before."""
+        if self.problem:
+            return
+        file = self.folder / "fidelity.npy"
+        try:
+            self.child.ask({"utterances": [vars(truth.utterance)], "npy": str(file)})
+        except MeasuredProcessError as error:
+            self.problem = f"failed without noise: {error}"
+        else:
+            self.fidelity = fidelity(np.load(file), truth.audio)
 
     def start_cold(self, hello: BenchUtterance, is_warmup: bool) -> None:
         """Time a new process from its start to a WAV file, and one that only imports the system's modules.
@@ -125,6 +141,7 @@ class Contender:
                 for text in texts
                 if len(self.timings.get(text.name, ())) > 1
             ),
+            fidelity=self.fidelity,
             problem=self.problem,
         )
 

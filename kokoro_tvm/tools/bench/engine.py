@@ -53,8 +53,8 @@ class BenchEngine(Protocol):
 
     details: str
 
-    def speak(self, utterances: Sequence[BenchUtterance]) -> EngineOutput:
-        """Synthesize utterances one after the other."""
+    def speak(self, utterances: Sequence[BenchUtterance], noise: bool = True) -> EngineOutput:
+        """Synthesize utterances one after the other, without the source's noise if `noise` is False."""
         ...
 
 

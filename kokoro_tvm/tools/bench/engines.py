@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from shutil import which
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kokoro_tvm.tools.bench.engine import BenchUtterance, EngineOutput, EngineSpec
 
@@ -21,9 +23,10 @@ class BundleEngine:
         self._synthesizer = Synthesizer(spec.path, threads=spec.threads)
         self.details = self._synthesizer.bundle.precision
 
-    def speak(self, utterances: Sequence[BenchUtterance]) -> EngineOutput:
+    def speak(self, utterances: Sequence[BenchUtterance], noise: bool = True) -> EngineOutput:
         """Synthesize utterances and sum up the time of every component."""
-        speeches = [self._synthesizer.run(u.tokens, u.style) for u in utterances]
+        source = None if noise else draw_zeros
+        speeches = [self._synthesizer.run(u.tokens, u.style, noise=source) for u in utterances]
         bundle = self._synthesizer.bundle
         names = bundle.components if bundle.gpu is None else ()  # on a GPU they run asynchronously
         components = {name: sum(speech.timings[name] for speech in speeches) for name in names}
@@ -31,7 +34,7 @@ class BundleEngine:
 
 
 class OnnxRuntimeEngine:
-    """The ONNX export in ONNX Runtime, on the CPU, with its default optimisations."""
+    """The ONNX export, which has no noise, in ONNX Runtime, on the CPU, with its default optimisations."""
 
     def __init__(self, spec: EngineSpec) -> None:
         import onnxruntime
@@ -41,13 +44,13 @@ class OnnxRuntimeEngine:
         self._session = onnxruntime.InferenceSession(spec.path, options, providers=["CPUExecutionProvider"])
         self.details = spec.precision
 
-    def speak(self, utterances: Sequence[BenchUtterance]) -> EngineOutput:
+    def speak(self, utterances: Sequence[BenchUtterance], noise: bool = True) -> EngineOutput:
         """Synthesize utterances at speed 1; the caller takes the time."""
-        return EngineOutput([self._session.run(None, _make_feeds(u))[0].reshape(-1) for u in utterances])
+        return EngineOutput([self._session.run(None, make_feeds(u))[0].reshape(-1) for u in utterances])
 
 
 class OpenVinoEngine:
-    """The ONNX export in OpenVINO, on the CPU, tuned for latency, with dynamic lengths."""
+    """The ONNX export, which has no noise, in OpenVINO, on the CPU, for latency, with dynamic lengths."""
 
     def __init__(self, spec: EngineSpec) -> None:
         import openvino
@@ -60,12 +63,10 @@ class OpenVinoEngine:
         precision = model.get_property("INFERENCE_PRECISION_HINT").to_string()
         self.details = {"f32": "float32", "bf16": "bfloat16", "f16": "float16"}.get(precision, precision)
 
-    def speak(self, utterances: Sequence[BenchUtterance]) -> EngineOutput:
+    def speak(self, utterances: Sequence[BenchUtterance], noise: bool = True) -> EngineOutput:
         """Synthesize utterances at speed 1; the caller takes the time."""
         # A copy: the next request overwrites the result of this one.
-        return EngineOutput(
-            [np.array(self._request.infer(_make_feeds(u))[0]).reshape(-1) for u in utterances]
-        )
+        return EngineOutput([np.array(self._request.infer(make_feeds(u))[0]).reshape(-1) for u in utterances])
 
 
 class StockModelEngine:
@@ -89,7 +90,7 @@ class StockModelEngine:
         precision = "mixed float32 and bfloat16" if self._is_mixed else "float32"
         self.details = precision if device == "cpu" else f"{precision} on {device}"
 
-    def speak(self, utterances: Sequence[BenchUtterance]) -> EngineOutput:
+    def speak(self, utterances: Sequence[BenchUtterance], noise: bool = True) -> EngineOutput:
         """Synthesize utterances at speed 1; the caller takes the time."""
         import torch
 
@@ -98,11 +99,25 @@ class StockModelEngine:
             with (
                 torch.inference_mode(),
                 torch.autocast(self._device, torch.bfloat16, enabled=self._is_mixed),
+                nullcontext() if noise else _without_noise(),
             ):
                 inputs = (utterance.tokens, utterance.style)
                 tokens, style = (torch.tensor([values], device=self._device) for values in inputs)
                 audio.append(self.model.forward_with_tokens(tokens, style, 1)[0].float().cpu().numpy())
         return EngineOutput(audio)
+
+
+@contextmanager
+def _without_noise() -> Iterator[None]:
+    """Let `torch.randn_like`, which the stock source draws its noise with, return zeros within the block."""
+    import torch
+
+    # A mode of torch functions would end at the border of compiled code.
+    draw, torch.randn_like = torch.randn_like, torch.zeros_like
+    try:
+        yield
+    finally:
+        torch.randn_like = draw
 
 
 def open_compiled(spec: EngineSpec) -> StockModelEngine:
@@ -150,7 +165,12 @@ def _gpu_device() -> str | None:
     return "mps" if torch.backends.mps.is_available() else None
 
 
-def _make_feeds(utterance: BenchUtterance) -> dict[str, Any]:
+def draw_zeros(samples: int) -> NDArray[np.float32]:
+    """Return silence in place of noise."""
+    return np.zeros(samples, np.float32)
+
+
+def make_feeds(utterance: BenchUtterance) -> dict[str, Any]:
     """Return the inputs of the ONNX export: ids int64 (1, tokens), style float32 (1, 256), speed (1,)."""
     return {
         "input_ids": np.array([utterance.tokens], np.int64),

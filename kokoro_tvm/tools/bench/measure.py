@@ -17,6 +17,7 @@ from kokoro_tvm.runtime.text.phonemes import encode
 from kokoro_tvm.tools.bench.child import Child, python_module
 from kokoro_tvm.tools.bench.contender import Contender
 from kokoro_tvm.tools.bench.engine import BenchUtterance
+from kokoro_tvm.tools.bench.fidelity import Truth
 from kokoro_tvm.tools.bench.quiet import CpuWatch
 from kokoro_tvm.tools.bench.results import Isa, Result, SystemResult, TextInfo, compare
 from kokoro_tvm.tools.bench.systems import System
@@ -40,6 +41,7 @@ class BenchPlan:
         rounds: Number of warm calls.
         cold: Number of cold starts.
         isa: Instruction set that the peers are restricted to.
+        truth: What the systems' speech is compared with, if anything.
     """
 
     systems: tuple[System | SystemResult, ...]
@@ -49,6 +51,7 @@ class BenchPlan:
     rounds: int
     cold: int
     isa: Isa | None = None
+    truth: Truth | None = None
 
 
 def build_utterances(text: Text, bundle: Bundle) -> tuple[BenchUtterance, ...]:
@@ -140,6 +143,11 @@ class _Run:
                         contender.speak(text, utterances)
                 if number:
                     self.keep(self.result())
+            if plan.truth is not None:
+                for contender in self.contenders.values():
+                    self.log(f"fidelity of {contender.system.title}")
+                    contender.compare(plan.truth)
+                self.keep(self.result())
 
     def start_cold(self) -> None:
         """Start every system anew, in turns; the first round is a warm-up."""

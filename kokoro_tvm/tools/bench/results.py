@@ -90,6 +90,8 @@ class SystemResult(BenchRecord):
     import_s: float | None = None
     """Time to import its modules, in a process of its own."""
     texts: tuple[TextResult, ...] = ()
+    fidelity: float | None = None
+    """Correlation of magnitudes with the stock model in float64, 1 at most; None if there is no truth."""
     problem: str | None = None
 
     def on(self, text: str) -> TextResult | None:

@@ -108,7 +108,10 @@ PEERS = (
     _pytorch("pytorch-compiled", "PyTorch, compiled", "float32", _COMPILED, missing=missing_compiler),
     _pytorch("pytorch-gpu", "PyTorch, on the GPU", "float32", _ON_GPU, missing=missing_gpu, on_gpu=True),
     _onnxruntime("onnxruntime", "ONNX Runtime", "float32", model=PeerModels.onnx_float32),
-    _onnxruntime("onnxruntime-int8", "ONNX Runtime (int8)", "int8", model=PeerModels.onnx_int8),
+    _onnxruntime("onnxruntime-int8", "ONNX Runtime (dynamic int8)", "int8", model=PeerModels.onnx_int8),
+    _onnxruntime(
+        "onnxruntime-static-int8", "ONNX Runtime (static int8)", "int8", model=PeerModels.onnx_static_int8
+    ),
     _openvino("openvino", "OpenVINO", "float32"),
     _openvino("openvino-default", "OpenVINO (default)", "default"),
 )

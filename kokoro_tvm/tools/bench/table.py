@@ -81,14 +81,14 @@ def _timing_cells(timing: TextResult, stock: TextResult | None) -> list[str]:
 
 
 def _tabulate_systems(result: Result) -> Table:
-    table = _make_table("Systems", "system, runs as, problem", "cold start", "imports", "on disk")
+    table = _make_table("Systems", "system, runs as, problem", "fidelity", "cold start", "on disk")
     for system in result.systems:
         table.add_row(
             _format_title(system),
             system.details,
             Text(system.problem or ""),  # square brackets are no markup
+            "" if system.fidelity is None else f"{system.fidelity:.4f}",
             "" if system.cold_start_s is None else _format_time(system.cold_start_s),
-            "" if system.import_s is None else _format_time(system.import_s),
             "" if system.disk_bytes is None else f"{system.disk_bytes / 1e6:.0f} MB",
         )
     return table

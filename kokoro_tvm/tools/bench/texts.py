@@ -51,6 +51,8 @@ TEXTS = (
     Text("long", (_HARBOR,)),
     Text("minute", (_HARBOR, _PIER, _GIRL)),
 )
+FIDELITY_TEXT = TEXTS[1]
+"""Text that systems are compared on."""
 
 
 def choose_texts(names: Sequence[str] | None) -> tuple[Text, ...]:

@@ -56,7 +56,8 @@ def _take_stdout() -> TextIO:
 def open_session(request: Request) -> tuple[dict[str, Any], Respond]:
     """Open the engine of a request. Utterances are answered with seconds, samples and memory.
 
-    A request with `wav` also writes the audio to that file.
+    A request with `wav` also writes the audio to that file. One with `npy` speaks without noise and writes
+    float samples.
     """
     engine = open_engine(EngineSpec(**request))
 
@@ -64,10 +65,12 @@ def open_session(request: Request) -> tuple[dict[str, Any], Respond]:
         """Speak a request's utterances, and return times, samples and memory."""
         utterances = [BenchUtterance.from_json(data) for data in request["utterances"]]
         start = time.perf_counter()
-        output = engine.speak(utterances)
+        output = engine.speak(utterances, noise="npy" not in request)
         seconds = time.perf_counter() - start
         if "wav" in request:
             _write_wav(request["wav"], np.concatenate(output.audio))
+        if "npy" in request:
+            np.save(request["npy"], np.concatenate(output.audio))
         return {
             "seconds": seconds,
             "samples": [int(audio.size) for audio in output.audio],

@@ -93,7 +93,7 @@ def check_bundle(tts: Synthesizer, names: Sequence[str], progress: Progress = la
 
 
 def update_corpus(lab: Lab) -> Path:
-    """Compute expectations.json with the stock model in float64; return its path.
+    """Write expectations.json of this package, computed with the stock model in float64; return its path.
 
     Raises:
         ValidationError: A duration is so near to a rounding boundary that float32 may round it otherwise.

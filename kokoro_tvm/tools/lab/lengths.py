@@ -221,7 +221,7 @@ def measure_lengths(
 
 
 def check_edges(session: SessionBase, reference: Reference, component: str) -> Iterator[Edge]:
-    """Run one below each bucket, the bucket and one above through the session and the expected bucket."""
+    """Compare the session with the expected bucket at the length of each bucket, one less and one more."""
     engine, buckets = TvmEngine(session), session.bundle.components[component].buckets
     for bucket in buckets:
         for length in range(max(1, bucket - 1), bucket + 2):
@@ -242,7 +242,7 @@ def check_edges(session: SessionBase, reference: Reference, component: str) -> I
 def try_tails(
     engine: ComponentEngine, reference: Reference, component: str, bucket: int, length: int, tails: int
 ) -> TailTrial:
-    """Run a component with zeros in the padding of its inputs, then with `tails` random paddings."""
+    """Run a component with zeros as padding, and count the `tails` random paddings that change no bit."""
     inputs = build_inputs(reference, component, length)
     padding = random_padding(np.random.default_rng([0, bucket, length]))
     zeros = run_component(engine, component, inputs, bucket=bucket)
@@ -255,7 +255,7 @@ def try_tails(
 
 
 def random_padding(generator: np.random.Generator) -> Padding:
-    """Return a padding of normal numbers of any magnitude, infinities and NaN; for tokens, any int64."""
+    """Return a padding of any normal numbers, a tenth of them 0 or not finite; for tokens, any int64."""
 
     def make_padding(name: str, valid: Array, count: int) -> Array:
         """Return `count` random rows shaped like those of `valid`; some values are 0 or not finite."""

@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from kokoro_tvm.validation.reference.reference import INPUTS, OUTPUTS
-from kokoro_tvm.validation.reference.stock import SourceNoise, computing, stock_model
+from kokoro_tvm.validation.reference.stock import SourceNoise, stock_model, use_model_dtype
 
 Array = NDArray[Any]
 _UNLIMITED = 1 << 30
@@ -42,7 +42,7 @@ class StockEngine:
         arguments = [to_tensor(inputs[name], self._dtype) for name in INPUTS[component] if name != "noise"]
         with ExitStack() as scope:
             scope.enter_context(torch.no_grad())
-            scope.enter_context(computing(self._model))
+            scope.enter_context(use_model_dtype(self._model))
             # PyTorch refuses to normalise one step over time, because training would learn nothing from it.
             # The operation itself is defined: the mean is the step, the variance is zero.
             scope.enter_context(patch.object(torch.nn.functional, "_verify_spatial_size"))

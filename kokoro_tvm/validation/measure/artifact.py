@@ -61,8 +61,7 @@ def validate_component(
         gates: The recipe's gates.
         bucket: Longer references are reported as not run.
         seeded: Like `run`, but takes the words of a `seed` instead of the noise. Its outputs must equal
-        those of
-            `run`, and the noise is judged by itself (`judge_noise`), because the references share it.
+            those of `run`. The noise is judged by itself (`judge_noise`), because the references share it.
 
     Raises:
         ValidationError: An output is missing or has the wrong shape.

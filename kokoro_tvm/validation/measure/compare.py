@@ -67,7 +67,7 @@ class Pair:
 
     @property
     def first_missed(self) -> StepRow | None:
-        """The first step that misses a gate."""
+        """The first step that misses a gate, or None."""
         return next((row for row in self.rows if row.status == "failed"), None)
 
     def __str__(self) -> str:

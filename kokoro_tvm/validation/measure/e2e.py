@@ -196,9 +196,8 @@ def compare_bundles(
         references: The utterances.
         renderings: By bundle and name of utterance, without utterances that do not fit.
         gates: By bundle.
-        own_names: Names of the model recipe's utterances, which the gate `speech` judges. The gate `corpus`
-        judges
-            all others, with a median over them.
+        own_names: Names of the model recipe's utterances, which the gate `speech` judges. The gate
+            `corpus` judges all others, with a median over them.
     """
     own = set(own_names)
     rows: list[UtteranceLikeness] = []

@@ -1,9 +1,8 @@
 """Frames and fingerprints of the corpus in the stock model in float64: `expectations.json`.
 
 A fingerprint has the levels of a few mel bands over time. It is small enough for a text file. Float32 does
-not
-change it, but another voice, another loudness or a shift by a frame does. So a bundle can be compared with
-the truth without running the stock model. `kokoro-tvm validate corpus --update` writes the file.
+not change it, but another voice, another loudness or a shift by a frame does. So a bundle can be compared
+with the truth without running the stock model. `kokoro-tvm validate corpus --update` writes the file.
 """
 
 from __future__ import annotations
@@ -50,10 +49,6 @@ class Fingerprint:
         """Return the largest difference of a level."""
         return float(np.abs(np.array(self.levels_db) - np.array(other.levels_db)).max())
 
-    def centroid_distance_ms(self, other: Fingerprint) -> float:
-        """Return the distance of the centroids."""
-        return abs(self.centroid_ms - other.centroid_ms)
-
     def to_json(self) -> dict[str, Any]:
         """Return JSON data with the levels as one string, so that an utterance stays on one line."""
         rows = ("/".join(f"{level:.1f}" for level in row) for row in self.levels_db)
@@ -95,8 +90,7 @@ def compute_fingerprint(audio: ArrayLike) -> Fingerprint:
     total = float(energy.sum())
     centroid = 1000.0 / SAMPLE_RATE * float(np.arange(samples.size) @ energy) / total if total else 0.0
     return Fingerprint(
-        tuple(tuple(round(float(level), 1) for level in row) for row in levels),
-        round(centroid, 1),
+        tuple(tuple(round(float(level), 1) for level in row) for row in levels), round(centroid, 1)
     )
 
 
@@ -116,7 +110,7 @@ class Expectation:
         result = compute_fingerprint(audio)
         if (off := result.level_distance_db(self.fingerprint)) > LEVEL_TOLERANCE_DB:
             lines.append(f"a band is {off:.1f} dB off, {LEVEL_TOLERANCE_DB:g} are allowed")
-        if (late := result.centroid_distance_ms(self.fingerprint)) > CENTROID_TOLERANCE_MS:
+        if (late := abs(result.centroid_ms - self.fingerprint.centroid_ms)) > CENTROID_TOLERANCE_MS:
             lines.append(f"its energy lies {late:.1f} ms elsewhere, {CENTROID_TOLERANCE_MS:g} are allowed")
         return lines
 
@@ -127,16 +121,14 @@ def read_expectations() -> dict[str, Expectation]:
         data = json.loads(_FILE.read_text(encoding="utf-8"))
         if data["schema"] != _SCHEMA:
             raise ValueError(f"it has schema {data['schema']}, not {_SCHEMA}")
-        return {name: _parse_expectation(entry) for name, entry in data["utterances"].items()}
+        return {
+            name: Expectation(entry["digest"], int(entry["frames"]), Fingerprint.from_json(entry))
+            for name, entry in data["utterances"].items()
+        }
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ValidationError(
             f"{_FILE} cannot be read ({error}). Make it again: kokoro-tvm validate corpus --update"
         ) from error
-
-
-def _parse_expectation(entry: Mapping[str, Any]) -> Expectation:
-    """Parse one utterance of the file. Raises KeyError or ValueError."""
-    return Expectation(entry["digest"], int(entry["frames"]), Fingerprint.from_json(entry))
 
 
 def write_expectations(expectations: Mapping[str, Expectation]) -> Path:

@@ -124,7 +124,7 @@ def finite_fraction(value: ArrayLike) -> float:
     return float(np.count_nonzero(np.isfinite(a)) / a.size)
 
 
-def magnitude_spectrum(audio: ArrayLike) -> NDArray[np.float64]:
+def magnitude_spectrum(audio: ArrayLike, hop: int = HOP) -> NDArray[np.float64]:
     """Return the linear short-time magnitude spectrum |sum_n w[n] x[hop·i + n] exp(-2πjkn/window)|.
 
     w is the periodic Hann window. Zeros surround the signal, window/2 on either side and at the end as many
@@ -132,6 +132,7 @@ def magnitude_spectrum(audio: ArrayLike) -> NDArray[np.float64]:
 
     Args:
         audio: (samples,).
+        hop: Samples from one frame to the next.
 
     Returns:
         (frames, WINDOW // 2 + 1) float64.
@@ -143,11 +144,11 @@ def magnitude_spectrum(audio: ArrayLike) -> NDArray[np.float64]:
     if x.ndim != 1 or x.size == 0:
         raise ValueError(f"audio of shape (samples,) with at least one sample is needed, not {x.shape}")
     half = WINDOW // 2
-    frames = 1 + -(-x.size // HOP)
-    padded = np.zeros((frames - 1) * HOP + WINDOW)
+    frames = 1 + -(-x.size // hop)
+    padded = np.zeros((frames - 1) * hop + WINDOW)
     padded[half : half + x.size] = x
     hann = 0.5 - 0.5 * np.cos(2.0 * np.pi * np.arange(WINDOW) / WINDOW)
-    rows = np.lib.stride_tricks.sliding_window_view(padded, WINDOW)[::HOP]
+    rows = np.lib.stride_tricks.sliding_window_view(padded, WINDOW)[::hop]
     return np.abs(np.fft.rfft(rows * hann, axis=-1))
 
 
@@ -173,9 +174,8 @@ def measure(
     Args:
         value: (..., time).
         truth: The same shape.
-        pytorch: PyTorch float32 on the same inputs, for pytorch_snr_db and gain_db. If its shape differs,
-        both
-            are NaN.
+        pytorch: PyTorch float32 on the same inputs, for pytorch_snr_db and gain_db. If its shape
+            differs, both are NaN.
         frames: Number of tokens or frames, for frame_snr_median_db, frame_snr_p5_db (5th percentile),
             first_frame_snr_db and last_frame_snr_db.
 

@@ -30,7 +30,7 @@ from kokoro_tvm.validation.reference.reference import (
 from kokoro_tvm.validation.reference.steps import Steps
 from kokoro_tvm.validation.reference.stock import (
     ExactPhases,
-    rounded,
+    round_borders,
     run_decoder,
     run_fed,
     run_steps,
@@ -51,7 +51,7 @@ _DEFAULT_TRIM_THRESHOLD, _DEFAULT_MMAP_MAX = 128 * 1024, 65536
 
 
 @contextmanager
-def memory_reused() -> Iterator[None]:
+def reuse_memory() -> Iterator[None]:
     """Let glibc's malloc reuse freed memory within the block, and return it to the system afterwards.
 
     Does nothing with another C library.
@@ -101,7 +101,7 @@ def tokenize(phonemes: str, vocabulary: Mapping[str, int]) -> NDArray[np.int64]:
     return np.array([[0, *(vocabulary[symbol] for symbol in phonemes), 0]], dtype=np.int64)
 
 
-@memory_reused()
+@reuse_memory()
 def compute_references(
     config: Config,
     state: State,
@@ -134,7 +134,7 @@ def compute_references(
             own = run_stock(model, *about)
             whole[regime].append(own)
             progress(f"{regime}, {r.name}, fed")
-            borders = rounded(whole[TRUTH][index])
+            borders = round_borders(whole[TRUTH][index])
             fed[regime].append(run_fed(model, *about, borders))
             if regime == TRUTH:
                 progress(f"{EXACT}, {r.name}")
@@ -157,7 +157,7 @@ def compute_references(
     ]
 
 
-@memory_reused()
+@reuse_memory()
 def compute_speech(
     config: Config,
     state: State,
@@ -195,7 +195,7 @@ def compute_speech(
     ]
 
 
-@memory_reused()
+@reuse_memory()
 def compute_steps(
     config: Config,
     state: State,

@@ -46,8 +46,8 @@ def stock_model(config: Config, state: State, regime: str) -> torch.nn.Module:
 
 
 @contextmanager
-def computing(model: torch.nn.Module) -> Iterator[None]:
-    """Set the dtype of a model, or of a part of it, and fast float64 convolutions within the block."""
+def use_model_dtype(model: torch.nn.Module) -> Iterator[None]:
+    """Within the block, make a model's dtype torch's default, and its float64 convolutions fast."""
     # The fork keeps the caller's random stream: the model draws an initial phase with torch.rand, which its
     # output does not depend on.
     dtype = next(model.parameters()).dtype
@@ -55,7 +55,7 @@ def computing(model: torch.nn.Module) -> Iterator[None]:
         yield
 
 
-def rounded(run: ReferenceTrace) -> ReferenceTrace:
+def round_borders(run: ReferenceTrace) -> ReferenceTrace:
     """Round the values at the borders of components to float32: the inputs of a validated artifact."""
     borders: dict[str, Any] = {
         name: np.ascontiguousarray(getattr(run, name), dtype=np.float32)
@@ -146,8 +146,8 @@ def run_fed(
 ) -> Outputs:
     """Run the model with every component reading its inputs from `borders`.
 
-    With `rounded` borders, these are the inputs that an artifact is validated with. Other arguments and
-    errors are those of `run_stock`.
+    With borders of `round_borders`, these are the inputs that an artifact is validated with. Other arguments
+    and errors are those of `run_stock`.
     """
     seen, _ = _run(model, tokens, ref_s, speed, draw, borders)
     return Outputs(**{k: seen[k] for k in ("d_en", "duration", "d", "t_en", "f0", "n", "audio")})
@@ -170,7 +170,7 @@ def _run(
     seen: dict[str, Array] = {}
     noise = SourceNoise(draw, model.decoder)
     with ExitStack() as scope:
-        scope.enter_context(computing(model))
+        scope.enter_context(use_model_dtype(model))
         scope.enter_context(_hook_borders(model, seen, borders, dtype))
         scope.enter_context(noise)
         audio, counts = model.forward_with_tokens(
@@ -196,7 +196,7 @@ def run_decoder(model: Any, inputs: ReferenceTrace, ref_s: Array, draw: Draw) ->
     dtype = next(model.parameters()).dtype
     tensors = [torch.from_numpy(value).to(dtype) for value in (inputs.asr, inputs.f0, inputs.n)]
     style = torch.from_numpy(ref_s[:, :STYLE_DIM]).to(dtype)
-    with torch.no_grad(), computing(model), SourceNoise(draw, model.decoder):
+    with torch.no_grad(), use_model_dtype(model), SourceNoise(draw, model.decoder):
         return _copy_array(model.decoder(*tensors, style).reshape(-1))
 
 

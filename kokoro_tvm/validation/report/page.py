@@ -39,27 +39,6 @@ _LARGEST_KHZ = SAMPLE_RATE // 2000
 
 
 @dataclass(frozen=True)
-class _Player:
-    title: str
-    uri: str
-
-
-@dataclass(frozen=True)
-class _Picture:
-    title: str
-    uri: str
-    alt: str
-
-
-@dataclass(frozen=True)
-class _Tick:
-    """A label on an axis, at a percentage of its length."""
-
-    place: float
-    label: str
-
-
-@dataclass(frozen=True)
 class _Bar:
     """The way from a limit to a value, in percent of the common scale."""
 
@@ -77,27 +56,8 @@ class _Bar:
         return abs(self.value - self.limit)
 
 
-@dataclass(frozen=True)
-class _Utterance:
-    """An utterance as the template shows it."""
-
-    name: str
-    text: str
-    phonemes: str
-    voice: str
-    gain: str
-    facts: Mapping[str, str]
-    status: str
-    metrics: Mapping[str, str]
-    players: Sequence[_Player]
-    spectrograms: Sequence[_Picture]
-    waves: Mapping[str, str]
-    pitch: Mapping[str, Sequence[str]]
-    times: Sequence[_Tick]
-
-
 def write_page(facts: BundleFacts, path: Path) -> Path:
-    """Write the page, completely or not at all."""
+    """Write the page, completely or not at all; return `path`."""
     environment = Environment(
         loader=PackageLoader("kokoro_tvm.validation.report"),
         autoescape=True,
@@ -129,8 +89,8 @@ def write_page(facts: BundleFacts, path: Path) -> Path:
         "files": files,
         "machine": facts.machine,
         "drawing": {"columns": _COLUMNS, "wave": _WAVE, "pitch": _PITCH},
-        "frequencies": [_Tick(100 * khz / _LARGEST_KHZ, f"{khz}") for khz in range(0, _LARGEST_KHZ + 1, 4)],
-        "pitches": [_Tick(100 * hertz / _TOP_HZ, f"{hertz}") for hertz in range(0, _TOP_HZ + 1, 100)],
+        "frequencies": _place_ticks(_LARGEST_KHZ, 4),
+        "pitches": _place_ticks(_TOP_HZ, 100),
         "colors": css_gradient(),
         "floor": f"{-FLOOR_DB:.0f}",
         "decibels": f"{_LEAST_DB:.0f} to {_MOST_DB:.0f}",
@@ -217,7 +177,7 @@ def _list_files(facts: BundleFacts) -> list[tuple[str, int, str]]:
     return [(e["file"], e["size"], e["sha256"]) for e in entries]
 
 
-def _convert_utterance(spoken: SpokenUtterance, speech: Mapping[str, Any], peak: float) -> _Utterance:
+def _convert_utterance(spoken: SpokenUtterance, speech: Mapping[str, Any], peak: float) -> dict[str, Any]:
     """Convert an utterance for the template: facts, metrics, players and pictures."""
     reference = spoken.reference
     truth = np.ravel(reference.truth.audio)
@@ -228,38 +188,41 @@ def _convert_utterance(spoken: SpokenUtterance, speech: Mapping[str, Any], peak:
     off = int(np.count_nonzero(spoken.durations != reference.truth.durations))
     measured = report["outputs"].get("audio", {})
     speed = "" if reference.speed == 1 else f", {reference.speed:g}×"
-    return _Utterance(
-        name=reference.name,
-        text=spoken.text,
-        phonemes=reference.phonemes,
-        voice=f"{reference.voice}{speed}",
-        gain=_format_decibels(measured.get("gain_db")),
-        facts={
+    seconds = truth.size / SAMPLE_RATE
+    return {
+        "name": reference.name,
+        "text": spoken.text,
+        "phonemes": reference.phonemes,
+        "voice": f"{reference.voice}{speed}",
+        "gain": _format_decibels(measured.get("gain_db")),
+        "facts": {
             "seed": str(reference.seed),
             "length": f"{frames} frames, {frames / FRAMES_PER_SECOND:.2f} s",
             "durations": "all equal" if off == 0 else f"{off} tokens differ",
         },
-        status=report["status"],
-        metrics={k: _format_number(v) for k, v in measured.items()},
-        players=[
-            _Player("Stock model, float64", _encode_flac(truth)),
-            _Player("This bundle", _encode_flac(spoken.audio)),
+        "status": report["status"],
+        "metrics": {k: _format_number(v) for k, v in measured.items()},
+        "players": [
+            {"title": title, "uri": _encode_flac(audio)}
+            for title, audio in (("Stock model, float64", truth), ("This bundle", spoken.audio))
         ],
-        spectrograms=_draw_spectrograms(truth, ours),
-        waves=_draw_waves(truth, ours, peak),
-        pitch={"reference": _draw_pitch(reference.truth.f0), "ours": _draw_pitch(spoken.f0)},
-        times=_place_ticks(truth.size / SAMPLE_RATE),
-    )
+        "spectrograms": _draw_spectrograms(truth, ours),
+        "waves": _draw_waves(truth, ours, peak),
+        "pitch": {"reference": _draw_pitch(reference.truth.f0), "ours": _draw_pitch(spoken.f0)},
+        "times": _place_ticks(seconds, _choose_step(seconds)),
+    }
 
 
-def _place_ticks(seconds: float) -> list[_Tick]:
-    """Return the labels of an axis of time, at most six, at steps of 1, 2 or 5 times a power of ten."""
+def _place_ticks(length: float, step: float) -> list[dict[str, Any]]:
+    """Return the labels at every `step` of an axis, each at a percentage of its length."""
+    values = [number * step for number in range(int(length / step) + 1)]
+    return [{"place": 100 * value / length, "label": f"{value:g}"} for value in values]
+
+
+def _choose_step(seconds: float) -> float:
+    """Return the step of at most six labels on an axis of time: 1, 2 or 5 times a power of ten."""
     steps = (factor * 10.0**power for power in range(-3, 4) for factor in (1, 2, 5))
-    step = next(step for step in steps if seconds / step < _MOST_TICKS)
-    return [
-        _Tick(100 * number * step / seconds, f"{number * step:g}")
-        for number in range(int(seconds / step) + 1)
-    ]
+    return next(step for step in steps if seconds / step < _MOST_TICKS)
 
 
 def _draw_pitch(f0: Array) -> list[str]:
@@ -283,7 +246,7 @@ def _draw_waves(truth: Array, ours: Array, peak: float) -> dict[str, str]:
     }
 
 
-def _draw_spectrograms(truth: Array, ours: Array) -> list[_Picture]:
+def _draw_spectrograms(truth: Array, ours: Array) -> list[dict[str, str]]:
     """Draw the spectrograms of truth, bundle and difference on one scale."""
     loudest = float(magnitude_spectrum(truth).max())
     seconds = truth.size / SAMPLE_RATE
@@ -294,7 +257,11 @@ def _draw_spectrograms(truth: Array, ours: Array) -> list[_Picture]:
         "Difference of the waveforms": ours - truth,
     }
     return [
-        _Picture(title, data_uri("image/png", spectrogram(signal, loudest)), f"Spectrogram: {title}; {axes}.")
+        {
+            "title": title,
+            "uri": data_uri("image/png", spectrogram(signal, loudest)),
+            "alt": f"Spectrogram: {title}; {axes}.",
+        }
         for title, signal in signals.items()
     ]
 

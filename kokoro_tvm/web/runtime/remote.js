@@ -55,11 +55,11 @@ export class RemoteModel {
    * @param {(way: Way) => void} onway */
   constructor(worker, onprogress, onway) {
     this.#worker = worker;
-    this.#worker.onmessage = ({ data: { id, result, error, progress, notice, way } }) => {
+    this.#worker.onmessage = ({ data: { id, result, error, progress, notice, words, way } }) => {
       if (progress) return onprogress(progress);
       if (way) return onway(way);
       const { resolve, reject, warn } = this.#waiting.get(id);
-      if (notice !== undefined) return warn?.(notice);
+      if (notice !== undefined) return warn?.(notice, words);
       this.#waiting.delete(id);
       if (error) reject(Object.assign(new Error(error.message), { name: error.name }));
       else resolve(result);
@@ -109,7 +109,7 @@ export class RemoteModel {
   /**
    * Yield the results of a method of `Speaking`: the plan, then every part. No component is started after the signal
    * aborts or the caller stops reading.
-   * @param {"stream" | "render"} method
+   * @param {"stream" | "speak" | "render"} method
    * @param {any} what
    * @param {any} options
    * @returns {AsyncGenerator<any>}
@@ -141,7 +141,7 @@ export class RemoteModel {
   /**
    * Send a request. Return its number and its result, which is rejected as soon as the signal aborts.
    * @param {AbortSignal | undefined} signal
-   * @param {((notice: string) => void) | undefined} warn
+   * @param {import('../notices.js').Warn | undefined} warn
    * @param {string} method
    * @returns {[number, Promise<any>]}
    */

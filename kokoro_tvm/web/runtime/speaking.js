@@ -4,7 +4,7 @@ import { completed } from '../completing.js';
 import { BundleError } from '../errors.js';
 import { FrontEnd } from '../front_end.js';
 import { revived } from '../plan.js';
-import { Planner } from '../planner.js';
+import { Planner, UNCUT } from '../planner.js';
 import { render } from '../rendering.js';
 import { readVoices } from '../voice_files.js';
 import { languagesOf, Voices } from '../voices.js';
@@ -15,7 +15,7 @@ import { shown, wordsOfPiece } from '../words.js';
 
 /**
  * Context of a request. signal: aborts when the caller stops waiting; warn: takes notices.
- * @typedef {{signal: AbortSignal, warn: (message: string) => void}} Context
+ * @typedef {{signal: AbortSignal, warn: import('../notices.js').Warn}} Context
  */
 
 /**
@@ -74,6 +74,11 @@ export class Speaking {
   /** @param {Context} context @param {string | string[]} phonemes @param {Options} options @returns {Promise<Plan>} */
   planPhonemes({ signal, warn }, phonemes, options) {
     return this.#planner(signal).planPhonemes(phonemes, { ...options, warn });
+  }
+
+  /** Speak a text whose first sound nobody waits for, as `stream` does. */
+  speak(context, text, options) {
+    return this.stream(context, text, { ...options, division: options.division ?? UNCUT });
   }
 
   /**

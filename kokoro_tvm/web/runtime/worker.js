@@ -41,7 +41,7 @@ const methods = {
   /** Begin a stream with the number of this request, and return its plan without pieces. */
   begin({ id, signal, warn }, method, ...values) {
     const stream = { warn, parts: null };
-    const [plan, parts] = speaking[method]({ signal, warn: (message) => stream.warn(message) }, ...values);
+    const [plan, parts] = speaking[method]({ signal, warn: (...notice) => stream.warn(...notice) }, ...values);
     stream.parts = parts;
     streams.set(id, stream);
     return plan;
@@ -69,7 +69,7 @@ self.onmessage = async ({ data: { id, method, values, ended } }) => {
   const abort = new AbortController();
   aborts.set(id, abort);
   try {
-    const warn = (notice) => self.postMessage({ id, notice });
+    const warn = (notice, words) => self.postMessage({ id, notice, words });
     const result = await methods[method]({ id, signal: abort.signal, warn }, ...values);
     const audio = result?.audio ?? result;
     self.postMessage({ id, result }, audio instanceof Float32Array ? [audio.buffer] : []); // transferred, not copied

@@ -13,7 +13,7 @@ from typing import Any
 
 from kokoro_tvm.builder.engine.stage import Stage
 from kokoro_tvm.builder.engine.trace import CodeTrace
-from kokoro_tvm.builder.engine.used import used
+from kokoro_tvm.builder.engine.used import hash_used
 from kokoro_tvm.builder.project import Project
 
 __all__ = ["build", "built_project", "edit", "make", "make_project", "report"]
@@ -89,7 +89,7 @@ def make(project: Project, stage: Stage, contents: Mapping[str, Any] = {}) -> No
             )
         seconds = 31.6 if stage.kind == "compile" else 1.5
         derivation = stage.derivation() | (
-            used(CodeTrace(USED)) if stage.name == "cpu.export.decoder-5120" else {}
+            hash_used(CodeTrace(USED)) if stage.name == "cpu.export.decoder-5120" else {}
         )
         record = project.store.publish(stage.name, derivation, out, stage.outputs, seconds, seconds)
     assert project.store.restore(record, stage.folder, stage.name)

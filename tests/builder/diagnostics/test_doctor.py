@@ -118,7 +118,7 @@ def test_check_verdict(finding: Finding, verdict: str) -> None:
 def test_check_packages_compares_versions_with_pins(
     monkeypatch: pytest.MonkeyPatch, pin: str, extra: str, version: str | None, verdict: str, message: str
 ) -> None:
-    monkeypatch.setattr(doctor, "installed", lambda name: version)
+    monkeypatch.setattr(doctor, "find_version", lambda name: version)
     (finding,) = doctor.check_packages([(pin, extra)])
     assert (finding.verdict, finding.message) == (verdict, message)
     if verdict != "fine":

@@ -71,13 +71,13 @@ def test_explain_names_a_schedule(project: Project) -> None:
 
 def test_explain_names_sources_and_versions(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """A patch is edited, and a package has another version."""
-    executed_code, versions = used.executed_code, export.versions
+    hash_executed_code, versions = used.hash_executed_code, export.versions
 
     def edited(*names: Any) -> dict[str, str]:
-        code = executed_code(*names)
+        code = hash_executed_code(*names)
         return {name: "0123456789ab" if name == USED[0] else digest for name, digest in code.items()}
 
-    monkeypatch.setattr(used, "executed_code", edited)
+    monkeypatch.setattr(used, "hash_executed_code", edited)
     monkeypatch.setattr(
         export,
         "versions",
@@ -177,14 +177,14 @@ def explain_one(project: Project, name: str) -> tuple[Any, ...]:
 
 
 def test_explain_lists_edits_before_consequences(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    executed_code = used.executed_code
+    hash_executed_code = used.hash_executed_code
 
     def edited(*names: Any) -> dict[str, str]:
-        code = executed_code(*names)
+        code = hash_executed_code(*names)
         more = {f"kokoro_tvm.another.n{i}": "1" * 32 for i in range(20)} if USED[0] in code else {}
         return {name: "0" * 32 if name == USED[0] else digest for name, digest in code.items()} | more
 
-    monkeypatch.setattr(used, "executed_code", edited)
+    monkeypatch.setattr(used, "hash_executed_code", edited)
     first, change, stale, *rest = result(project, "cpu/decoder-5120").splitlines()
     assert first == "Changed since the last build:"
     assert change.startswith("  kokoro_tvm/model/patches/decoder.py, _forward: ")

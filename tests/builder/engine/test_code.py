@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kokoro_tvm.builder.engine import code
-from kokoro_tvm.builder.engine.code import all_code, executed_code
+from kokoro_tvm.builder.engine.code import hash_all_code, hash_executed_code
 from kokoro_tvm.common.errors import BuildError
 
 ROOT = Path(__file__).parents[3]
@@ -83,12 +83,12 @@ def edited(
     package: Path, file: str, old: str, new: str, functions: list[str], imported: tuple[str, ...] = ()
 ) -> set[str]:
     """Return the names whose digests differ after an edit."""
-    before = executed_code(functions, imported)
+    before = hash_executed_code(functions, imported)
     path = package / file
     text = path.read_text(encoding="utf-8")
     assert old in text
     path.write_text(text.replace(old, new), encoding="utf-8")
-    after = executed_code(functions, imported)
+    after = hash_executed_code(functions, imported)
     path.write_text(text, encoding="utf-8")
     return {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
 
@@ -145,7 +145,7 @@ def test_executed_code_ignores_imports_for_type_checkers_and_of_annotations(pack
         "    from kokoro_tvm.ops.table import TABLE\n\n\ndef call(draw: Draw) -> TABLE:\n    return draw\n",
         encoding="utf-8",
     )
-    assert {*executed_code(CALL)} == {"kokoro_tvm.caller", *CALL}
+    assert {*hash_executed_code(CALL)} == {"kokoro_tvm.caller", *CALL}
 
 
 def test_executed_code_counts_functions_that_imports_executed_with_their_module(package: Path) -> None:
@@ -156,14 +156,14 @@ def test_executed_code_counts_functions_that_imports_executed_with_their_module(
     assert edited(package, "ops/base.py", "setdefault", "get", STFT, imported) == {
         "kokoro_tvm.ops.base:register"
     }
-    code = executed_code(CALL, imported)
-    assert executed_code(code) == code, "a past run's names give the same again"
+    code = hash_executed_code(CALL, imported)
+    assert hash_executed_code(code) == code, "a past run's names give the same again"
 
 
 def test_executed_code_marks_missing_functions(package: Path) -> None:
     assert edited(package, "ops/stft.py", "def _half", "def _third", STFT) >= {"kokoro_tvm.ops.stft:_half"}
     (package / "ops/table.py").unlink()
-    assert executed_code(["kokoro_tvm.ops.table"])["kokoro_tvm.ops.table"] == "gone"
+    assert hash_executed_code(["kokoro_tvm.ops.table"])["kokoro_tvm.ops.table"] == "gone"
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ def test_executed_code_ignores_texts_of_errors(package: Path) -> None:
     def digest(condition: str, error: str) -> str:
         text = f"def check(x, name):\n    if {condition}:\n        raise {error}\n"
         (package / "helper.py").write_text(text, encoding="utf-8")
-        return executed_code(["kokoro_tvm.helper:check"])["kokoro_tvm.helper:check"]
+        return hash_executed_code(["kokoro_tvm.helper:check"])["kokoro_tvm.helper:check"]
 
     first = digest("x < 1", 'ValueError("too small")')
     assert digest("x < 1", 'ValueError(f"{name} is too small: {x}, and should be 1 or more")') == first
@@ -195,7 +195,7 @@ def test_executed_code_ignores_texts_of_errors(package: Path) -> None:
 
 
 def test_executed_code_counts_class_bodies_with_their_module(package: Path) -> None:
-    assert executed_code([*STFT, "kokoro_tvm.ops.stft:Drawer"]) == executed_code(STFT)
+    assert hash_executed_code([*STFT, "kokoro_tvm.ops.stft:Drawer"]) == hash_executed_code(STFT)
 
 
 def test_executed_code_counts_a_module_that_was_loaded_by_name(package: Path) -> None:
@@ -205,17 +205,17 @@ def test_executed_code_counts_a_module_that_was_loaded_by_name(package: Path) ->
 
 
 def test_all_code_counts_all_that_a_function_may_call(package: Path) -> None:
-    code = all_code(["kokoro_tvm.ops.stft:stft"])
+    code = hash_all_code(["kokoro_tvm.ops.stft:stft"])
     functions = {"ops.stft:stft", "ops.stft:_half", "ops.stft:_never", "ops.base:register", "noise:Draw.draw"}
     assert {f"kokoro_tvm.{name}" for name in functions} == {name for name in code if ":" in name}
     with pytest.raises(BuildError, match=r"there is no function kokoro_tvm\.ops\.stft:istft"):
-        all_code(["kokoro_tvm.ops.stft:istft"])
+        hash_all_code(["kokoro_tvm.ops.stft:istft"])
 
 
 def test_executed_code_rejects_relative_imports_and_syntax_errors(package: Path) -> None:
     (package / "noise.py").write_text("from . import ops\n", encoding="utf-8")
     with pytest.raises(BuildError, match=r"noise\.py: a relative import"):
-        executed_code(DRAW)
+        hash_executed_code(DRAW)
     (package / "noise.py").write_text("TWO = (\n", encoding="utf-8")
     with pytest.raises(BuildError, match=r"noise\.py:1: not Python: '\(' was never closed"):
-        executed_code(DRAW)
+        hash_executed_code(DRAW)

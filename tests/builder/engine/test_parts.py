@@ -10,7 +10,7 @@ import pytest
 
 from kokoro_tvm.builder.engine.cache import Cache
 from kokoro_tvm.builder.engine.collection import collect
-from kokoro_tvm.builder.engine.parts import PARTS, Parts, parts_of
+from kokoro_tvm.builder.engine.parts import PARTS, Parts, read_part_keys
 from kokoro_tvm.builder.engine.record import StageRecord
 from kokoro_tvm.builder.engine.store import Store
 
@@ -102,10 +102,10 @@ def test_collect_removes_parts_with_their_stages(store: Store, work: Path) -> No
     assert fetched(new, work, "two") == "two"
     keep(new, work, "three")
     latest = published(store, {"build": 2}, new.keys)
-    assert parts_of(store, former) == old.keys
-    assert parts_of(store, latest) == new.keys
+    assert read_part_keys(store, former) == old.keys
+    assert read_part_keys(store, latest) == new.keys
 
-    freed = collect(store, {latest.key, *parts_of(store, latest)})
+    freed = collect(store, {latest.key, *read_part_keys(store, latest)})
     assert (freed.records, freed.objects) == (2, 2)
     results = [fetched(Parts(store, COMMON), work, word) for word in ("one", "two", "three")]
     assert results == [None, "two", "three"]

@@ -306,7 +306,7 @@ def test_failed_write_damages_nothing(
         fresh = Store(store.root, paranoid=True)
         assert kept in fresh.records()
         assert all(fresh.holds(o) for r in fresh.records() for o in r.outputs)
-        assert all(r in fresh.requested(r.request) for r in fresh.records()), "else it is built again"
+        assert all(r in fresh.find_requested(r.request) for r in fresh.records()), "else it is built again"
         assert fresh.restore(kept, tmp_path / "out", "cpu.x")
         assert tree(tmp_path / "out") == {"word": b"kept"}
         if faulty.calls < count:
@@ -340,11 +340,11 @@ def test_collect_removes_unused_locks_and_requests(store: Store) -> None:
             (folder / "a").write_text(word)
             store.publish("cpu.x", {"word": word, **used}, folder, ["a"], 1.0, 1.0)
     (one, two) = (request_of({"word": word}) for word in ("one", "two"))
-    assert [len(store.requested(request)) for request in (one, two)] == [1, 1]
+    assert [len(store.find_requested(request)) for request in (one, two)] == [1, 1]
     with store.lock("1" * 64):
         pass
     with store.lock("2" * 64):
-        collect(store, {store.requested(one)[0].key})
+        collect(store, {store.find_requested(one)[0].key})
         assert {path.name for path in (store.root / "locks").iterdir()} == {"store", "2" * 64}
-    assert [len(store.requested(request)) for request in (one, two)] == [1, 0]
+    assert [len(store.find_requested(request)) for request in (one, two)] == [1, 0]
     assert [path.name for path in (store.root / "requests").rglob("*") if path.is_file()] == [one]

@@ -42,7 +42,7 @@ def stage():
     thread.start()
     thread.join()
     run_forked(lambda name: words.shorten_path(Path(name)), ["one", "two"], 2)
-    with trace.unrecorded():
+    with trace.pause_recording():
         features_of_cpu()
     cpu_tools._list_pinned(platforms.Platform("aarch64", "linux"))
     load("kokoro_tvm.targets.metal")

@@ -50,8 +50,8 @@ def test_gc_keeps_the_objects_of_builds_it_keeps(tmp_path: Path) -> None:
         return {path.read_text(encoding="utf-8") for path in folder.glob("*/*")}
 
     assert kept() == {"shared", "first", "second"}
-    project.gc(project.worth_keeping(2))
+    project.gc(project.list_kept_keys(2))
     assert kept() == {"shared", "first", "second"}
-    assert project.gc(project.worth_keeping(1), dry_run=True).records == 2
-    project.gc(project.worth_keeping(1))
+    assert project.gc(project.list_kept_keys(1), dry_run=True).records == 2
+    project.gc(project.list_kept_keys(1))
     assert kept() == {"shared", "second"}

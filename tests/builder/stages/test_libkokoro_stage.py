@@ -13,7 +13,7 @@ from kokoro_tvm.builder.engine import code
 from kokoro_tvm.builder.engine.stage import Stage
 from kokoro_tvm.builder.engine.state import changes
 from kokoro_tvm.builder.engine.store import Store
-from kokoro_tvm.builder.engine.used import used_again
+from kokoro_tvm.builder.engine.used import rehash_used
 from kokoro_tvm.builder.graph import RecipeGraph
 from kokoro_tvm.common.platforms import Platform
 from kokoro_tvm.native import libkokoro
@@ -100,11 +100,11 @@ def test_flag_edit_makes_libkokoro_stale(
     shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__", "web"))
     monkeypatch.setattr(code, "_PACKAGE", copy)
     built = stage.record().derivation
-    assert changes(built, {**built, **used_again(built)}) == ()
+    assert changes(built, {**built, **rehash_used(built)}) == ()
     text = (copy / file).read_text(encoding="utf-8")
     assert old in text
     (copy / file).write_text(text.replace(old, new), encoding="utf-8")
-    result = changes(built, {**built, **used_again(built)})
+    result = changes(built, {**built, **rehash_used(built)})
     assert [change.name for change in result] == [f"code.kokoro_tvm.{part}"]
 
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tools.bench.support import complete_result
 from tools.bench.test_systems import bundle
 
 from kokoro_tvm.cli import main
+from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.runtime import Bundle
 from kokoro_tvm.tools.bench import chart, measure, systems
 from kokoro_tvm.tools.bench.measure import BenchPlan
+from kokoro_tvm.tools.bench.peer_models import PeerModels
 from kokoro_tvm.tools.bench.results import Result
 
 
@@ -42,7 +45,13 @@ def plans(root: Path, monkeypatch: pytest.MonkeyPatch) -> list[BenchPlan]:
     monkeypatch.setattr(measure, "measure", measured)
     monkeypatch.setattr(measure, "build_utterances", lambda text, bundle: ((),))
     monkeypatch.setattr(systems, "peer_system", lambda peer, models, threads, isa: peer)
+    monkeypatch.setattr(PeerModels, "truth", lambda models, utterance: write_truth(root))
     return requests
+
+
+def write_truth(root: Path) -> Path:
+    np.save(root / "truth.npy", np.ones(600))
+    return root / "truth.npy"
 
 
 def run(*words: str) -> int:
@@ -56,9 +65,10 @@ def test_bench_defaults(plans: list[BenchPlan], root: Path, capsys: pytest.Captu
     (plan,) = plans
     assert [system.name for system in plan.systems] == [
         *("cpu", "cpu-bf16", "pytorch", "pytorch-bfloat16", "pytorch-compiled"),
-        *("onnxruntime", "onnxruntime-int8", "openvino", "openvino-default"),
+        *("onnxruntime", "onnxruntime-int8", "onnxruntime-static-int8", "openvino", "openvino-default"),
     ]
     assert (plan.threads, plan.rounds, plan.cold) == (3, 5, 3)
+    assert plan.truth is not None and plan.truth.audio.size == 600
     assert list(plan.utterances) == ["short", "medium", "long", "minute"]
     assert Result.read(root / "artifacts/bench.json") == complete_result()
     assert (root / "artifacts/bench.png").is_file() == chart.can_draw()
@@ -116,6 +126,18 @@ def test_bench_keeps_the_last_result_without_a_round(
     assert run() == 130
     assert Result.read(root / "artifacts/bench.json") == complete_result()
     assert capsys.readouterr().out == ""
+
+
+def test_bench_notes_that_there_is_no_truth(
+    plans: list[BenchPlan], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def missing(models: PeerModels, utterance: object) -> Path:
+        raise BuildError("There is no checkpoint")
+
+    monkeypatch.setattr(PeerModels, "truth", missing)
+    assert run() == 0
+    assert plans[0].truth is None
+    assert "note: fidelity is not measured: There is no checkpoint" in capsys.readouterr().err
 
 
 def test_bench_against_none(plans: list[BenchPlan]) -> None:

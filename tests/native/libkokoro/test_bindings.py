@@ -168,6 +168,16 @@ def test_node_speaks_as_python(setting: Setting) -> None:
     setting.check_error(["node", BINDINGS / "speak.js", addon])
 
 
+@pytest.mark.slow("needs doxygen")
+def test_header_is_documented(tmp_path: Path) -> None:
+    if shutil.which("doxygen") is None:
+        pytest.skip("no doxygen (Debian: apt-get install doxygen)")
+    settings = (f"INPUT={INCLUDE}/kokoro.h", f"OUTPUT_DIRECTORY={tmp_path}", "OPTIMIZE_OUTPUT_FOR_C=YES")
+    settings += ("MACRO_EXPANSION=YES", "PREDEFINED=KOKORO_API=", "HAVE_DOT=NO", "QUIET=YES")
+    done = subprocess.run(["doxygen", "-"], input="\n".join(settings), capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 @pytest.mark.parametrize(
     "language", [["gcc", "-std=c99", "-xc"], ["g++", "-std=c++98", "-xc++", "-Wno-long-long"]]
 )

@@ -63,7 +63,8 @@ def test_c_conforms(
     limits = f"{whole['most']['tokens']} {whole['most']['frames']}"
     for code in "ab":
         texts = [vector for vector in whole["texts"] if vector["voice"] == whole["voices"]["ab".index(code)]]
-        lines = [f"model:0.9 {limits} {model}"]
+        division = " ".join(map(str, whole["division"].values()))
+        lines = [f"model:0.9 {limits} {model}", f"division:{division}"]
         for vector in texts:
             lines.append(f"markup:{portion}:" + " ".join(f"{ord(char):x}" for char in vector["text"]))
         command = [str(text_program), str(front_end_files / "front_end.safetensors"), code]

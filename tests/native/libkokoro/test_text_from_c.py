@@ -6,6 +6,7 @@ import functools
 import json
 import os
 import random
+import shutil
 import subprocess
 import sys
 import unicodedata
@@ -23,6 +24,7 @@ import pytest
 from c_readings import drawn_passages
 from calls import Speaker
 from examples import examples
+from toy_bundle import edit_manifest
 
 from kokoro_tvm import Synthesizer
 from kokoro_tvm.common.errors import InputError
@@ -32,7 +34,8 @@ from kokoro_tvm.model.safetensors_file import write_arrays
 from kokoro_tvm.native.libkokoro.generated import expressions
 from kokoro_tvm.runtime import SpeechWarning, write_wav
 from kokoro_tvm.runtime.bundle.tensors import map_safetensors
-from kokoro_tvm.runtime.speech.division import Division
+from kokoro_tvm.runtime.notices import Notice
+from kokoro_tvm.runtime.speech.division import DIVISION, Division
 from kokoro_tvm.runtime.speech.joins import Pauses, fade_in, fade_out, mute, muted_spans
 from kokoro_tvm.runtime.speech.piece import Piece
 from kokoro_tvm.runtime.speech.planning import Style, plan_pieces
@@ -214,6 +217,10 @@ def texts_of_sounds(count: int) -> list[tuple[str, str]]:
     return result
 
 
+def as_notice(notice: str) -> Notice:
+    return notice if isinstance(notice, Notice) else Notice(notice)
+
+
 def check_reading(read: Reader, front_end: FrontEnd, texts: list[tuple[str, str]]) -> None:
     for code in sorted({code for _, code in texts}):
         own = [text for text, other in texts if other == code]
@@ -223,7 +230,8 @@ def check_reading(read: Reader, front_end: FrontEnd, texts: list[tuple[str, str]
                 [[t.text, t.start, t.end, t.phonemes, t.space, t.tag, t.origin] for t in utterance.tokens]
                 for utterance in reading.utterances
             ]
-            assert result == [tokens, list(map(message, reading.notices))], text
+            words = [list(dict.fromkeys(notice.words)) for notice in map(as_notice, reading.notices)]
+            assert result == [tokens, list(map(message, reading.notices)), words], text
 
 
 def test_tokens_match_python(read: Reader, front_end: FrontEnd) -> None:
@@ -401,7 +409,8 @@ def test_pieces_of_speech_match_python(
     markup = (text, voice, speed) in MARKED
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", SpeechWarning)
-        speech = Synthesizer(talking, threads=2)(text, voice=voice, speed=speed, seed=7, markup=markup)
+        tts = Synthesizer(talking, threads=2)
+        speech = tts(text, voice=voice, speed=speed, seed=7, division=DIVISION, markup=markup)
     write_wav(speaker.folder / "expected.wav", speech.audio, speech.sample_rate)
     options = ["--words", *(["--markup"] if markup else [])]
     result = speaker(talking, text, "--voice", voice, "--speed", repr(speed), *options, seed=7)
@@ -417,11 +426,15 @@ def test_pieces_of_speech_match_python(
 def test_say_text_matches_python(
     built: Path, tvm: Path, talking: Path, front_end: FrontEnd, tmp_path: Path
 ) -> None:
-    """Call `kokoro_say_text` by ctypes."""
-    text, voice, speed = TEXTS[1]
-    speech = Synthesizer(talking, threads=1)(text, voice=voice, speed=speed, seed=7, markup=False)
+    """Call `kokoro_say_text` by ctypes with a first utterance that a stream cuts."""
+    text, voice, speed = "A bad cab came home, a good dog ran.", "bf_emma", 1.5
+    bundle = Path(shutil.copytree(talking, tmp_path / "bundle"))
+    edit_manifest(bundle, lambda manifest: manifest.update(sample_rate=240))  # 60 frames are 2.5 s
+    tts = Synthesizer(bundle, threads=1)
+    speech = tts(text, voice=voice, speed=speed, seed=7, markup=False)
+    assert next(tts.stream(text, voice, speed, markup=False)).piece.after
     say = Path(__file__).parent / "bindings" / "say.py"
-    arguments = [built / "libkokoro.so", talking, text, voice, speed, 7, tmp_path / "audio.f32"]
+    arguments = [built / "libkokoro.so", bundle, text, voice, speed, 7, tmp_path / "audio.f32"]
     environment = os.environ | {"TVM_LIBRARY_PATH": str(tvm)}
     command = [sys.executable, *map(str, [say, *arguments])]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from pathlib import Path
 
+import pypdf
 import pytest
 from office_files import write_docx, write_pdf
 
@@ -55,6 +57,19 @@ def test_pdf_joins_a_paragraph_across_pages_without_page_numbers() -> None:
 def test_pdf_begins_chapters_at_bookmarks() -> None:
     document = read("a.pdf", write_pdf([["Front."], ["One."], ["Two."]], [("First", 1), ("Second", 2)]))
     assert document.chapters == (Chapter("", "Front."), Chapter("First", "One."), Chapter("Second", "Two."))
+
+
+def test_pdf_and_docx_name_their_author() -> None:
+    written = io.BytesIO()
+    pdf = pypdf.PdfWriter(io.BytesIO(write_pdf([["Text."]])))
+    pdf.add_metadata({"/Author": "An Author "})
+    pdf.write(written)
+    core = (
+        '<p:coreProperties xmlns:p="http://schemas.openxmlformats.org/package/2006/metadata/core-properties" '
+        'xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:creator>Another</dc:creator></p:coreProperties>'
+    )
+    docx = write_docx(["A heading", "Text."], members={"docProps/core.xml": core})
+    assert [read("a.pdf", written.getvalue()).author, read("a.docx", docx).author] == ["An Author", "Another"]
 
 
 def test_docx_begins_chapters_at_headings() -> None:

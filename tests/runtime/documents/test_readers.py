@@ -446,6 +446,22 @@ def test_markdown_brackets_take_linear_time(opening: str, closing: str) -> None:
             'If <math alttext="a^2=b"><msup><mi>a</mi><mn>2</mn></msup><mo>=</mo><mi>b</mi></math>, stop.',
             "If $a^2=b$ , stop.",
         ),
+        (
+            ".html",
+            "<math><mi>x</mi><mo>=</mo><mfrac><mrow><mo>−</mo><mi>b</mi></mrow><msqrt><mn>2</mn></msqrt></mfrac></math>",
+            "$x = \\frac{- b}{\\sqrt{2}}$",
+        ),
+        (
+            ".html",
+            "a <math><semantics><mi>y</mi><annotation encoding='application/x-tex'>y^3</annotation></math>",
+            "a $y^3$",
+        ),
+        (
+            ".html",
+            "<m:math><m:msubsup><m:mi>x</m:mi><m:mn>1</m:mn><m:mn>2</m:mn></m:msubsup><m:mi>sin</m:mi><m:mo>\u2061</m:mo>"
+            "<m:mi>α</m:mi><m:mtext>if so</m:mtext><m:mover><m:mi>v</m:mi><m:mo>→</m:mo></m:mover></m:math>",
+            r"${x}_{1}^{2} \sin α \text{if so} v$",
+        ),
         (".md", "a <!-- b --> c <!-- d", "a c <!-- d"),
         (".md", "<!-- a\n\nb -->\n\nc\n\n<!-- d", "c\n\n<!-- d"),
         (

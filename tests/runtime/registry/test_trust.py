@@ -13,7 +13,7 @@ from registries import FakeRegistry, state_provenance
 from toy_bundle import edit_manifest
 
 from kokoro_tvm.common.errors import BundleError, InputError
-from kokoro_tvm.publish.attestation import bill_of_materials, read_signer, sign
+from kokoro_tvm.publish.attestation import build_bill_of_materials, read_signer, sign
 from kokoro_tvm.publish.push import push
 from kokoro_tvm.runtime.bundle.manifest import read_bundle
 from kokoro_tvm.runtime.registry.address import Repository, parse_place
@@ -26,7 +26,7 @@ GOLDEN = Path(__file__).parent / "golden"
 @pytest.fixture
 def signed(stated_bundle: Path, keys: Path) -> Path:
     """A pulled bundle, signed by mine.pem."""
-    sbom = bill_of_materials(read_bundle(stated_bundle))
+    sbom = build_bill_of_materials(read_bundle(stated_bundle))
     provenance = (stated_bundle / "provenance.json").read_bytes()
     (stated_bundle / SBOM).write_bytes(sbom)
     (stated_bundle / SIGNED).write_bytes(sign(provenance, sbom, read_signer(keys / "mine.pem")))
@@ -155,9 +155,9 @@ def test_read_key_refuses_other_files(content: bytes, tmp_path: Path) -> None:
 
 def test_bill_of_materials_is_valid_and_deterministic(stated_bundle: Path) -> None:
     bundle = read_bundle(stated_bundle)
-    bill = bill_of_materials(bundle)
+    bill = build_bill_of_materials(bundle)
     assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(bill.decode()) is None
-    assert bill_of_materials(bundle) == bill
+    assert build_bill_of_materials(bundle) == bill
     found = json.loads(bill)
     assert "timestamp" not in found["metadata"]
     files = {c["name"]: c["hashes"][0]["content"] for c in found["metadata"]["component"]["components"]}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import shutil
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -30,6 +32,18 @@ def test_session_equals_numpy(compiled: Compiled, fake: Any, length: str) -> Non
     assert speech.durations.tolist() == expected.durations.tolist() == [1, 3, 9, 7, 1]
     assert speech.audio.dtype == np.float32
     np.testing.assert_allclose(speech.audio, expected.audio, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_session_maps_the_weights_before_they_are_used(compiled: Compiled) -> None:
+    tts = Synthesizer(compiled("exact"))
+    for thread in threading.enumerate():
+        if thread.name == "kokoro-tvm-weights":
+            thread.join()
+    path = tts.bundle.components["decoder"].weights.path
+    mapped = Path("/proc/self/smaps").read_text(encoding="utf-8").split(str(path.resolve()))[1]
+    size, resident = (int(re.search(rf"^{name}: +(\d+) kB", mapped, re.M)[1]) for name in ("Size", "Rss"))  # type: ignore[index]
+    assert resident == size
 
 
 @pytest.mark.parametrize("length", ["masked", "padded"])

@@ -76,6 +76,12 @@ def test_speak_returns_the_error_of_a_line(job: BatchSettings) -> None:
     assert not Path(job.folder).exists()
 
 
+def test_speak_reads_a_text_in_its_language(job: BatchSettings) -> None:
+    assert speak(job, replace(ONE, phonemes=False, language="en-gb")).status == "spoken"
+    result = speak(job, replace(ONE, name="two", phonemes=False, language="xx"))
+    assert (result.status, "xx" in result.message) == ("failed", True)
+
+
 def test_speak_returns_notices(job: BatchSettings) -> None:
     (note,) = speak(job, replace(ONE, text="abc☃.")).notes
     assert "☃" in note

@@ -73,3 +73,12 @@ def test_read_manifest_reads_what_to_omit(tmp_path: Path) -> None:
         True,
     ]
     assert bad[2].message.startswith("`omit` should be a list")
+
+
+def test_read_manifest_reads_the_language_of_a_text(tmp_path: Path) -> None:
+    (tmp_path / "lines.jsonl").write_text(
+        '{"name": "a", "text": "x", "language": "fr"}\n{"name": "b", "phonemes": "x", "language": "fr"}\n'
+    )
+    utterances, bad = read_manifest(tmp_path / "lines.jsonl")
+    assert [each.language for each in utterances] == ["fr"]
+    assert [each.message for each in bad] == ["`language` is for `text`, not for `phonemes`."]

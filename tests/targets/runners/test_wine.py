@@ -121,4 +121,4 @@ def test_lacking_checks_this_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """Wine executes code on this CPU."""
     monkeypatch.setattr("platform.machine", lambda: "x86_64")
     monkeypatch.setattr("kokoro_tvm.targets.cpu_tools.features_of_cpu", lambda: frozenset({"sse2", "avx"}))
-    assert "avx2" in tools_for(recipe_of(RECIPE).target).lacking("float32")
+    assert "avx2" in tools_for(recipe_of(RECIPE).target).list_lacking_features("float32")

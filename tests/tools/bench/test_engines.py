@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import kokoro_tvm.runtime
 from kokoro_tvm.common.cpu_features import features_of_cpu
@@ -94,9 +96,15 @@ def test_bundle_engine_sums_components_over_utterances(monkeypatch: pytest.Monke
             self.gpu = None
             self.precision = f"{path} {threads}"
 
-        def run(self, tokens: tuple[int, ...], style: tuple[float, ...]) -> Speech:
+        def run(
+            self,
+            tokens: tuple[int, ...],
+            style: tuple[float, ...],
+            noise: Callable[[int], NDArray[np.float32]] | None,
+        ) -> Speech:
             timings = {"bert": 0.25, "decoder": len(tokens) / 2}
-            return Speech(np.zeros(len(tokens), np.float32), 24000, np.ones(1, np.int64), timings)
+            audio = np.ones(len(tokens), np.float32) if noise is None else noise(len(tokens))
+            return Speech(audio, 24000, np.ones(1, np.int64), timings)
 
     monkeypatch.setattr(kokoro_tvm.runtime, "Synthesizer", FakeSynthesizer)
     engine = open_engine(EngineSpec("kokoro_tvm.tools.bench.engines:BundleEngine", "a/bundle", 3, "float32"))
@@ -104,6 +112,7 @@ def test_bundle_engine_sums_components_over_utterances(monkeypatch: pytest.Monke
     assert engine.details == "a/bundle 3"
     assert [audio.size for audio in output.audio] == [3, 5]
     assert output.components == {"bert": 0.5, "decoder": 4.0}
+    assert output.audio[0].all() and not engine.speak([SHORT], noise=False).audio[0].any()
 
 
 def test_workers_import_only_what_a_system_needs() -> None:

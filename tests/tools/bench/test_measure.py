@@ -10,12 +10,14 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tools.bench.fake_engine import sine
 from tools.bench.support import absent, fake_system
 
 from kokoro_tvm.tools.bench import contender
 from kokoro_tvm.tools.bench import measure as measuring
 from kokoro_tvm.tools.bench.contender import Contender, SpeechTiming, cold_command
 from kokoro_tvm.tools.bench.engine import BenchUtterance
+from kokoro_tvm.tools.bench.fidelity import Truth
 from kokoro_tvm.tools.bench.measure import BenchPlan, measure, rotate
 from kokoro_tvm.tools.bench.results import Result, SystemResult, TextInfo
 from kokoro_tvm.tools.bench.systems import ISA_VARIABLES, System
@@ -33,6 +35,17 @@ def _fake_meter(monkeypatch: pytest.MonkeyPatch) -> None:
 def run(*systems: System | SystemResult, cold: int = 0) -> Result:
     utterances = {"short": (HELLO,), "minute": (LONG, LONG)}
     return measure(BenchPlan(systems, utterances, HELLO, threads=2, rounds=2, cold=cold))
+
+
+def test_speech_without_noise_is_compared_with_the_truth() -> None:
+    systems = (fake_system("cpu", ours=True), fake_system("quiet", "mute"), fake_system("bad", "crash"))
+    truth = Truth(HELLO, 3.0 * sine(60000))
+    result = measure(BenchPlan(systems, {"short": (HELLO,)}, HELLO, 2, rounds=1, cold=0, truth=truth))
+    cpu, quiet, bad = result.systems
+    assert cpu.fidelity == pytest.approx(1.0)
+    assert (quiet.fidelity, bad.fidelity) == (None, None)
+    assert str(quiet.problem).startswith("failed without noise: ended by signal SIGSEGV")
+    assert len(quiet.texts) == 1
 
 
 def only(result: Result) -> SystemResult:

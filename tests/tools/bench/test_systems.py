@@ -116,7 +116,11 @@ def test_peer_that_ignores_isa_is_not_run(models: PeerModels) -> None:
     result = peer_system(replace(peer("numpy"), follows_isa=False), models, 2, "avx2")
     assert isinstance(result, SystemResult)
     assert result.problem == "not run: it cannot be held to AVX2: ONNX Runtime has no switch for that"
-    assert [p.name for p in PEERS if not p.follows_isa] == ["onnxruntime", "onnxruntime-int8"]
+    assert [p.name for p in PEERS if not p.follows_isa] == [
+        "onnxruntime",
+        "onnxruntime-int8",
+        "onnxruntime-static-int8",
+    ]
 
 
 def test_choose_peers() -> None:

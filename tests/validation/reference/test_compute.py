@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from kokoro_tvm.validation.reference.compute import memory_reused
+from kokoro_tvm.validation.reference.compute import reuse_memory
 
 
 def test_malloc_is_as_before_also_after_an_exception(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -15,7 +15,7 @@ def test_malloc_is_as_before_also_after_an_exception(monkeypatch: pytest.MonkeyP
     trimmed: list[int] = []
     libc = SimpleNamespace(mallopt=options.__setitem__, malloc_trim=trimmed.append)
     monkeypatch.setattr(ctypes, "CDLL", lambda name: libc)
-    with pytest.raises(KeyboardInterrupt), memory_reused():
+    with pytest.raises(KeyboardInterrupt), reuse_memory():
         assert options == {-4: 0, -1: 2**31 - 1}, "M_MMAP_MAX, M_TRIM_THRESHOLD"
         assert not trimmed
         raise KeyboardInterrupt
@@ -25,5 +25,5 @@ def test_malloc_is_as_before_also_after_an_exception(monkeypatch: pytest.MonkeyP
 
 def test_another_c_library_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ctypes, "CDLL", lambda name: SimpleNamespace())
-    with memory_reused():
+    with reuse_memory():
         pass

@@ -21,7 +21,7 @@ from kokoro_tvm.validation.reference.reference import DYNAMIC, TRUTH, Reference
 from kokoro_tvm.validation.reference.stock import (
     ExactPhases,
     nine_channels,
-    rounded,
+    round_borders,
     run_decoder,
     run_fed,
     run_stock,
@@ -154,7 +154,7 @@ def test_the_decoder_alone_is_the_decoder_of_a_whole_run(
     model = stock_model(config, state, TRUTH)
     for r in references:
         np.testing.assert_array_equal(run_decoder(model, r.truth, r.ref_s, r.draw), r.truth.audio)
-        fed = run_decoder(model, rounded(r.truth), r.ref_s, r.draw)
+        fed = run_decoder(model, round_borders(r.truth), r.ref_s, r.draw)
         np.testing.assert_array_equal(fed, r.fed_truth.audio)
 
 
@@ -162,7 +162,7 @@ def test_a_fed_component_answers_for_itself_alone(
     model: torch.nn.Module, references: list[Reference]
 ) -> None:
     r = references[0]
-    borders = rounded(r.truth)
+    borders = round_borders(r.truth)
     run = partial(run_fed, model, r.tokens, r.ref_s, r.speed, partial(draw_noise, r.seed))
     whole = run(borders)
     assert differing(run(borders), whole) == set()
@@ -182,7 +182,7 @@ def test_a_fed_run_keeps_its_length_when_durations_go_astray(
     model: torch.nn.Module, references: list[Reference]
 ) -> None:
     r = references[0]
-    borders = rounded(r.truth)
+    borders = round_borders(r.truth)
     astray = replace(borders, d_en=-20 * borders.d_en)
     fed = run_fed(model, r.tokens, r.ref_s, r.speed, partial(draw_noise, r.seed), astray)
     assert not np.array_equal(np.maximum(1, np.rint(fed.duration[0])), r.truth.durations)

@@ -16,7 +16,7 @@ from kokoro_tvm.cli._output import (
     note,
     write_json,
 )
-from kokoro_tvm.cli._speech import BUNDLE, DEFAULT_VOICE, ThreadsOption, noted
+from kokoro_tvm.cli._speech import BUNDLE, DEFAULT_VOICE, ThreadsOption, print_notices
 from kokoro_tvm.cli.develop.validate._options import SeedOption, SpeedOption
 
 
@@ -69,7 +69,7 @@ def e2e(
     check_file(json_file)
     own = []
     if text is not None or phonemes is not None:
-        with noted():
+        with print_notices():
             first = read_bundle((bundle or [BUNDLE])[0])
             own.append(build_utterance(phonemes, text, voice, speed, seed, first))
     labs = [Lab.open(folder, root, threads, note) for folder in bundle or [BUNDLE]]

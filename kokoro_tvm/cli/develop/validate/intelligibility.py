@@ -15,7 +15,7 @@ from kokoro_tvm.cli._output import (
     table,
     write_json,
 )
-from kokoro_tvm.cli._speech import BUNDLE, BundleOption, ThreadsOption, noted
+from kokoro_tvm.cli._speech import BUNDLE, BundleOption, ThreadsOption, print_notices
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,7 +49,7 @@ def intelligibility(
     lab = Lab.open(bundle, root, threads, note)
     gate = lab.recipe.gates.intelligibility.max_word_error_increase
     limits = {"max_word_error_increase": _MAX_INCREASE if gate is None else gate}
-    with noted():
+    with print_notices():
         heard = listening.listen(bundle, *lab.model, listener, threads=lab.threads, progress=note)
     report = validate_intelligibility(heard, limits)
     (utterance,) = report.utterances  # the 24 sentences are judged as one

@@ -17,7 +17,7 @@ from kokoro_tvm.cli._output import (
     table,
     write_json,
 )
-from kokoro_tvm.cli._speech import BUNDLE, DEFAULT_VOICE, BundleOption, ThreadsOption, noted
+from kokoro_tvm.cli._speech import BUNDLE, DEFAULT_VOICE, BundleOption, ThreadsOption, print_notices
 from kokoro_tvm.cli.develop.validate._options import HELLO, SeedOption, SpeedOption, verdict
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def steps(
     check_file(json_file)
     if text is None and phonemes is None:
         phonemes = HELLO
-    with noted():
+    with print_notices():
         utterance = build_utterance(phonemes, text, voice, speed, seed, read_bundle(bundle))
     lab = Lab.open(bundle, root, threads, note)
     regimes = compute_regimes(lab, utterance, given_durations)

@@ -11,13 +11,7 @@ def compute_adain(adain: nn.Module, x: Tensor, style: Tensor, length: Tensor | N
     """Compute (mean, scale, shift), (3, C), of a stock `AdaIN1d` for x (1, T, C) and style (1, S)."""
     norm = adain.norm
     return ops.adain_coefficients(
-        ops.moments(x, length),
-        style,
-        adain.fc.weight,
-        adain.fc.bias,
-        norm.weight,
-        norm.bias,
-        eps=norm.eps,
+        ops.moments(x, length), style, adain.fc.weight, adain.fc.bias, norm.weight, norm.bias, eps=norm.eps
     )
 
 

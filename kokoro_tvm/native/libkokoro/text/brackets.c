@@ -157,7 +157,7 @@ static void note_bracket(work *w, const markup *m, size_t before, const bracket 
   put_ascii(m->noting, &out, format(w->s, m->noting->memory, "In line %zu, column %zu, ", place.line, place.column));
   put(m->noting, &out, quote(m->noting, b->begun, MOST_SHOWN));
   put_ascii(m->noting, &out, format(w->s, m->noting->memory, " has no closing %s; it is read as text.", b->lacks));
-  PUSH(m->noting, *m->notices, BUILT(out));
+  PUSH(m->noting, *m->notices, (notice){.sentence = BUILT(out)});
 }
 
 progress next_bracket(work *w, markup *m, markup_items *items) {

@@ -188,6 +188,7 @@ static part_list tag_text(call *c, string text, const links *links) {
     PUSH(w, parts, result);
   }
   release(tagging.memory);
+  mark_stutters(w, &parts);
   return parts;
 }
 
@@ -344,6 +345,11 @@ tokens read_english(work *w, const english *e, const source *from) {
   for (size_t i = words.count; i--;) {
     word *element = &words.all[i];
     next_word(&c);
+    if (element->parts->stuttered) { /* the word behind its hyphen is read already */
+      const word *whole = &words.all[i + 2];
+      string phonemes = join_parts(&c.word, whole->parts, whole->count).phonemes;
+      settle_part(element->parts, find_onset(w, phonemes), FROM_LEXICON);
+    }
     after = element->count > 1 ? read_parts(&c, element, after) : read_part(&c, element->parts, after);
   }
   tokens result = {0};

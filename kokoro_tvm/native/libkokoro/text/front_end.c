@@ -9,18 +9,26 @@
 
 enum { MOST_WORDS = 20 }; /* words in a message */
 
-/* Add a notice that lists words, such as "Left out: a b." */
-static void add_list(work *w, notes *notices, const char *begin, const notes *words, const char *between, const char *end) {
+/* Add a notice unless its sentence exists. */
+static void add_notice(work *w, notice_list *notices, notice added) {
+  for (size_t i = 0; i < notices->count; ++i)
+    if (is_same(notices->all[i].sentence, added.sentence)) return;
+  PUSH(w, *notices, added);
+}
+
+/* Add a notice that lists texts, such as "Left out: a b.", about words of the text. */
+static void add_list(work *w, notice_list *notices, const char *begin, const notes *texts, const char *between, const char *end,
+                     const notes *words) {
   builder out = {0};
-  if (!words->count) return;
+  if (!texts->count) return;
   put_ascii(w, &out, begin);
-  for (size_t i = 0; i < words->count && i < MOST_WORDS; ++i) {
+  for (size_t i = 0; i < texts->count && i < MOST_WORDS; ++i) {
     if (i) put_ascii(w, &out, between);
-    put(w, &out, shorten_text(w, words->all[i], MOST_SHOWN));
+    put(w, &out, shorten_text(w, texts->all[i], MOST_SHOWN));
   }
-  if (words->count > MOST_WORDS) put_ascii(w, &out, format(w->s, w->memory, " and %zu more", words->count - MOST_WORDS));
+  if (texts->count > MOST_WORDS) put_ascii(w, &out, format(w->s, w->memory, " and %zu more", texts->count - MOST_WORDS));
   put_ascii(w, &out, end);
-  add_notice(w, notices, BUILT(out));
+  add_notice(w, notices, (notice){BUILT(out), {words->all, words->count, words->room}});
 }
 
 const char *language_name(char letter) {
@@ -43,10 +51,10 @@ const reader *open_reader(scope *s, const tensors *file, char letter, const read
   return result;
 }
 
-normalized normalize(work *w, source from, const reader *r, notes *notices) {
+normalized normalize(work *w, source from, const reader *r, notice_list *notices) {
   edits (*const steps[])(work *, string) = {tags, entities, marks, composed_letters, expanded_ligatures, apostrophes, dashes,
                                              expanded_numerals, emoji_names};
-  notes words = {0};
+  notes words = {0}, replaced = {0};
   size_t count = sizeof steps / sizeof *steps - (r->english ? 0 : 2); /* the last two steps are English */
   for (size_t i = 0; i < count; ++i) {
     edits part = steps[i](w, from.text);
@@ -62,15 +70,16 @@ normalized normalize(work *w, source from, const reader *r, notes *notices) {
       put(w, &element, changed.all[i].key);
       put_ascii(w, &element, " as ");
       put(w, &element, changed.all[i].value);
-      add_notice(w, &words, BUILT(element));
+      add_text_once(w, &replaced, BUILT(element));
+      add_text_once(w, &words, changed.all[i].key);
     }
-    add_list(w, notices, "Read with other letters: ", &words, ", ", "");
+    add_list(w, notices, "Read with other letters: ", &replaced, ", ", "", &words);
   }
   edits divided = divided_words(w, result.source.text);
   notes long_words = {0};
   for (size_t i = 0; i < divided.count; ++i)
-    add_notice(w, &long_words, slice(result.source.text, divided.all[i].start, divided.all[i].end));
-  add_list(w, notices, "Divided, because it is too long for a word: ", &long_words, " ", "");
+    add_text_once(w, &long_words, slice(result.source.text, divided.all[i].start, divided.all[i].end));
+  add_list(w, notices, "Divided, because it is too long for a word: ", &long_words, " ", "", &long_words);
   result.source = apply_free_edits(w, result.source, &divided);
   return result;
 }
@@ -120,7 +129,7 @@ static void find_left_out(work *w, const source *plain, const tokens *result, no
           !any_of(spoken, plain->starts[i] - first, plain->ends[i] - first, 1)) {
         put_char(w, &word, plain->text.at[i]);
       } else if (word.count) {
-        add_notice(w, lost, BUILT(word));
+        add_text_once(w, lost, BUILT(word));
         word = (builder){0};
       }
     }
@@ -128,7 +137,7 @@ static void find_left_out(work *w, const source *plain, const tokens *result, no
 }
 
 /* Read words in Latin letters as American English, with spaces around them. */
-static void read_latin(work *w, const reader *american, int marked, tokens *result, notes *notices) {
+static void read_latin(work *w, const reader *american, int marked, tokens *result, notice_list *notices) {
   static const int32_t space[] = {' '};
   int english = 0; /* whether the last token was read so */
   for (size_t i = 0; i < result->count; ++i) {
@@ -159,9 +168,10 @@ static const char NO_STRESS[] =
     "The stress of single words, and how a number is read, can be chosen with the English front end of a bundle alone; here "
     "such links and <emphasis> change nothing.";
 
-utterances read_text(work *w, const reader *r, const source *whole, notes *notices) {
+utterances read_text(work *w, const reader *r, const source *whole, notice_list *notices) {
   utterances candidate = {0};
-  notes guessed = {0}, lost = {0}, of_latin = {0};
+  notes guessed = {0}, lost = {0};
+  notice_list of_latin = {0};
   sources parts = paragraphs(w, whole);
   int unmet = 0; /* whether a link requests something that this language lacks */
   for (size_t i = 0; i < parts.count; ++i) {
@@ -171,17 +181,17 @@ utterances read_text(work *w, const reader *r, const source *whole, notes *notic
     if (r->american) read_latin(w, r->american, whole->marked, &result, &of_latin);
     for (size_t j = 0; j < result.count; ++j)
       if (result.all[j].origin == FROM_LETTERS || result.all[j].origin == FROM_SPELLED)
-        add_notice(w, &guessed, result.all[j].text);
+        add_text_once(w, &guessed, result.all[j].text);
     find_left_out(w, &part.plain, &result, &lost);
     PUSH(w, candidate, result);
   }
-  if (unmet) add_notice(w, notices, decode_utf8(w, NO_STRESS));
+  if (unmet) add_notice(w, notices, (notice){.sentence = decode_utf8(w, NO_STRESS)});
   for (size_t i = 0; i < of_latin.count; ++i) add_notice(w, notices, of_latin.all[i]);
   add_list(w, notices, "Read by their letters, because the lexicon does not have them: ", &guessed, " ",
-           whole->marked ? ". Give their phonemes, [word](/phonemes/)." : ". Give their phonemes.");
+           whole->marked ? ". Give their phonemes, [word](/phonemes/)." : ". Give their phonemes.", &guessed);
   builder all_lost = {0};
   for (size_t i = 0; i < lost.count; ++i) put(w, &all_lost, lost.all[i]);
   add_list(w, notices, format(w->s, w->memory, "Left out, because %s has no phonemes for it: ", r->name), &lost, " ",
-           encode_utf8(w, format_scripts(w, BUILT(all_lost))));
+           encode_utf8(w, format_scripts(w, BUILT(all_lost))), &lost);
   return candidate;
 }

@@ -29,10 +29,10 @@ typedef struct normalized {
   source source, plain;
 } normalized;
 
-normalized normalize(work *w, source from, const reader *r, notes *notices);
+normalized normalize(work *w, source from, const reader *r, notice_list *notices);
 
 /* The tokens of every paragraph, of which there may be none. Notices are unique. */
 typedef LIST(tokens) utterances;
-utterances read_text(work *w, const reader *r, const source *whole, notes *notices);
+utterances read_text(work *w, const reader *r, const source *whole, notice_list *notices);
 
 #endif

@@ -49,7 +49,7 @@ typedef struct markup {
   const speaking_style *style; /* of what follows */
   struct ssml *document;
   work *noting; /* memory of notices, as long as the current step */
-  strings *notices;
+  notice_list *notices;
 } markup;
 
 /* Begin a text. form: UNDECIDED for SSML if it begins like it, else brackets; lasting: memory of styles. */

@@ -102,12 +102,16 @@ static rule read_rule(scope *s, work *w, const json *from) {
 }
 
 static doubt read_doubt(scope *s, work *w, const json *from) {
-  const json *next = find(s, from, "next", LIST), *cost = get(s, from, "cost", WHOLE);
+  const json *next = find(s, from, "next", LIST), *alone = find(s, from, "alone", LIST), *cost = get(s, from, "cost", WHOLE);
   doubt result = {.kind = format(s, s->kept, "%s", get_text(s, from, "kind")), .cost = (int)cost->whole};
   string *tags = room(w, next ? (size_t)next->count : 0, sizeof *tags);
   for (const json *element = next ? next->first : NULL; element; element = element->next)
     tags[result.next_count++] = decode_utf8(w, element->text);
+  const char **kinds = room(w, alone ? (size_t)alone->count : 0, sizeof *kinds);
+  for (const json *element = alone ? alone->first : NULL; element; element = element->next)
+    kinds[result.alone_count++] = format(s, s->kept, "%s", element->text);
   result.next = tags;
+  result.alone = kinds;
   return result;
 }
 

@@ -53,7 +53,8 @@ typedef struct doubt {
   int cost;
   pattern after, before, near, unless; /* code: NULL if there is none */
   const string *next;          /* parts of speech of the next word */
-  size_t next_count;
+  const char *const *alone;    /* kinds of forms that stand nowhere else */
+  size_t next_count, alone_count;
 } doubt;
 
 typedef struct spelling { /* of numbers from `least` on */

@@ -26,11 +26,26 @@ static int is_inline_tag(work *w, string name) {
   return 0;
 }
 
+/* Return figures and signs as raised or lowered characters. */
+static string shift_figures(work *w, string figures, int is_raised) {
+  string to = decode_utf8(w, is_raised ? "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻" : "₀₁₂₃₄₅₆₇₈₉₊₋");
+  builder out = {0};
+  for (size_t i = 0; i < figures.size; ++i) {
+    int32_t c = figures.at[i];
+    put_char(w, &out, to.at[is_digit(c) ? c - '0' : c == '+' ? 10 : 11]);
+  }
+  return BUILT(out);
+}
+
 edits tags(work *w, string text) {
   edits result = {0};
-  for (match candidate = FIRST_MATCH; next_match(w, &PATTERNS[MARKDOWN_TAG], text, &candidate);)
-    replace(w, &result, text, &candidate,
-            is_inline_tag(w, group_of(text, &candidate, MARKDOWN_TAG_NAME)) ? NOTHING_SAID : decode_utf8(w, " "));
+  for (match candidate = FIRST_MATCH; next_match(w, &PATTERNS[MARKDOWN_TAG], text, &candidate);) {
+    string figures = group_of(text, &candidate, MARKDOWN_TAG_FIGURES);
+    int is_inline = is_inline_tag(w, group_of(text, &candidate, MARKDOWN_TAG_NAME));
+    if (figures.size)
+      figures = shift_figures(w, figures, is_ascii_text(lower(w, group_of(text, &candidate, MARKDOWN_TAG_SHIFTED)), "sup"));
+    replace(w, &result, text, &candidate, figures.size ? figures : is_inline ? NOTHING_SAID : decode_utf8(w, " "));
+  }
   return result;
 }
 

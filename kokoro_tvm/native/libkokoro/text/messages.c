@@ -27,23 +27,23 @@ static size_t first_difference(string a, string b) {
   return 32 * place + bit;
 }
 
-int add_notice(work *w, notes *notices, string notice) {
-  size_t leaf = notices->root;
-  while (leaf & 1) leaf = notices->branches[leaf / 2].children[bit_of(notice, notices->branches[leaf / 2].bit)];
-  if (notices->count) {
-    if (is_same(notices->all[leaf / 2], notice)) return 0;
-    size_t bit = first_difference(notices->all[leaf / 2], notice), number = notices->count - 1;
-    size_t *link = &notices->root;
-    while (*link & 1 && notices->branches[*link / 2].bit < bit)
-      link = &notices->branches[*link / 2].children[bit_of(notice, notices->branches[*link / 2].bit)];
+int add_text_once(work *w, notes *texts, string text) {
+  size_t leaf = texts->root;
+  while (leaf & 1) leaf = texts->branches[leaf / 2].children[bit_of(text, texts->branches[leaf / 2].bit)];
+  if (texts->count) {
+    if (is_same(texts->all[leaf / 2], text)) return 0;
+    size_t bit = first_difference(texts->all[leaf / 2], text), number = texts->count - 1;
+    size_t *link = &texts->root;
+    while (*link & 1 && texts->branches[*link / 2].bit < bit)
+      link = &texts->branches[*link / 2].children[bit_of(text, texts->branches[*link / 2].bit)];
     branch added = {.bit = bit};
-    added.children[bit_of(notice, bit)] = 2 * notices->count;
-    added.children[!bit_of(notice, bit)] = *link;
+    added.children[bit_of(text, bit)] = 2 * texts->count;
+    added.children[!bit_of(text, bit)] = *link;
     *link = 2 * number + 1; /* before the branches move */
-    notices->branches = grow_list(w, notices->branches, number, &notices->branch_room, sizeof *notices->branches);
-    notices->branches[number] = added;
+    texts->branches = grow_list(w, texts->branches, number, &texts->branch_room, sizeof *texts->branches);
+    texts->branches[number] = added;
   }
-  PUSH(w, *notices, notice);
+  PUSH(w, *texts, text);
   return 1;
 }
 

@@ -6,6 +6,13 @@
 
 typedef LIST(string) strings;
 
+/* A sentence about a text, and the words of the text that it is about. */
+typedef struct notice {
+  string sentence;
+  strings words;
+} notice;
+typedef LIST(notice) notice_list;
+
 enum { MOST_SHOWN = 40 }; /* characters of a text in a message */
 
 /* An inner node of a binary trie: the deciding bit of a text, and the child for each value. A leaf is 2 * place, a
@@ -23,8 +30,8 @@ typedef struct notes {
   size_t branch_room, root;
 } notes;
 
-/* Add a notice; return 0 if it exists. */
-int add_notice(work *w, notes *notices, string notice);
+/* Add a text; return 0 if it exists. */
+int add_text_once(work *w, notes *texts, string text);
 
 /* Return the first characters of a text, with "…" if there are more. */
 string shorten_text(work *w, string text, size_t most);

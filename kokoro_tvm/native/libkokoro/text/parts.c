@@ -5,6 +5,8 @@
 
 #include "patterns.h"
 
+enum { LONGEST_ONSET = 3 };
+
 int is_pause(int32_t c) { return is_one_of(c, ";:,.!?—…"); }
 int is_joint(int32_t c) { return is_one_of(c, "',-._‘’/"); }
 
@@ -44,6 +46,7 @@ static void cut(work *w, const part *token, part_list *into) {
   while (next_match(w, &PATTERNS[SUBTOKENS_PARTS], BUILT(classes), &candidate)) {
     part result = {.text = slice(token->text, candidate.start, candidate.end), .tag = token->tag, .large = token->large};
     result.stress = token->stress;
+    result.stuttered = token->stuttered;
     result.start = token->start + candidate.start;
     result.end = token->start + candidate.end;
     PUSH(w, *into, result);
@@ -68,6 +71,56 @@ static string mark_of(work *w, const part *p) {
   for (size_t i = 0; i < p->text.size; ++i)
     if (is_pause(p->text.at[i]) || is_one_of(p->text.at[i], "\"“”")) put_char(w, &marks, p->text.at[i]);
   return BUILT(marks);
+}
+
+static int is_apostrophe_or_hyphen(int32_t c) { return c == '-' || c == '\'' || c == 0x2019; }
+
+static int is_onset(string letters) { /* of one syllable, or one letter */
+  if (letters.size == 1) return 1;
+  for (size_t i = 0; i < letters.size; ++i)
+    if (is_one_of(letters.at[i], "aeiou")) return 0;
+  return 1;
+}
+
+static int has_no_lower(work *w, string text) { return is_same(text, upper(w, text)) && !is_same(text, lower(w, text)); }
+
+void mark_stutters(work *w, part_list *all) {
+  static const char *const lettered[] = {"t-test", "t-tests", "t-table", "e-edition", "e-editions", "s-shaped", "b-boy", "b-boys"};
+  part *parts = all->all;
+  for (size_t start = 0; start < all->count; ++start) {
+    string before = start && !parts[start - 1].space ? parts[start - 1].text : NONE;
+    int32_t last = before.size ? before.at[before.size - 1] : ' ';
+    if (is_alnum(last) || is_apostrophe_or_hyphen(last) || parts[start].text.size > LONGEST_ONSET + 1) continue;
+    string letters = lower(w, parts[start].text);
+    size_t end = start;
+    while (all_alpha(letters) && letters.size <= LONGEST_ONSET && end + 2 < all->count &&
+           is_same(lower(w, parts[end].text), letters) && is_ascii_text(parts[end + 1].text, "-") && IS_NONE(parts[end].phonemes) &&
+           IS_NONE(parts[end + 1].phonemes) && !parts[end].space && !parts[end + 1].space)
+      end += 2;
+    if (end == start) continue;
+    const part *word = &parts[end];
+    string small = lower(w, word->text), whole = join(w, join(w, letters, decode_utf8(w, "-")), small);
+    int named = end == start + 2 && has_no_lower(w, parts[start].text) && has_no_lower(w, slice(word->text, 0, 1));
+    int longer = small.size > letters.size && starts_with(small, letters) && is_alpha(small.at[letters.size]);
+    int known = !is_onset(letters) || !longer || named;
+    for (size_t i = 0; i < sizeof lettered / sizeof *lettered; ++i) known = known || is_ascii_text(whole, lettered[i]);
+    for (size_t i = start; i < end && !known && IS_NONE(word->phonemes); i += 2) {
+      parts[i].stuttered = parts[i].space = 1;
+      settle_part(&parts[i + 1], (string){0}, FROM_MARK);
+    }
+  }
+}
+
+string find_onset(work *w, string phonemes) {
+  builder out = {0};
+  for (size_t i = 0; i < phonemes.size; ++i) {
+    int32_t symbol = phonemes.at[i];
+    if (is_vowel(symbol) && !out.count) put_char(w, &out, symbol);
+    if (is_vowel(symbol)) return out.count == 1 && is_vowel(out.all[0]) ? BUILT(out) : (put_char(w, &out, 0x259), BUILT(out));
+    if (is_consonant(symbol)) put_char(w, &out, symbol);
+  }
+  if (out.count) put_char(w, &out, 0x259);
+  return BUILT(out);
 }
 
 word_list group_parts(work *w, const part_list *all) {

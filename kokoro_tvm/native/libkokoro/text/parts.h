@@ -9,7 +9,7 @@
 typedef struct part {
   string text, tag, phonemes, reading; /* phonemes, reading: NONE if unknown */
   size_t start, end;
-  int space, origin, apart, large;
+  int space, origin, apart, large, stuttered;
   stress stress; /* that a link requests */
 } part;
 typedef LIST(part) part_list;
@@ -25,6 +25,10 @@ int is_joint(int32_t c); /* silent marks inside a word */
 int all_joints(string text);
 void settle_part(part *p, string phonemes, int origin);
 
+/* Mark beginnings of words that are repeated with hyphens ("kn-know"), and silence the hyphens. */
+void mark_stutters(work *w, part_list *all);
+/* Return the first sounds of a word as a stutterer repeats them. */
+string find_onset(work *w, string phonemes);
 /* Group parts to words. Marks and parts with phonemes are words of one part. */
 word_list group_parts(work *w, const part_list *all);
 /* Join parts to one; its phonemes are NONE if no part has any. */

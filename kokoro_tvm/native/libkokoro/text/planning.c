@@ -8,6 +8,7 @@
 
 static const int64_t ENDLESS = (int64_t)1 << 40; /* frames; keeps a tiny speed from overflowing */
 const division USUAL_DIVISION = {DIVISION_FIRST, DIVISION_LEAST, DIVISION_MOST, DIVISION_FIRST_S};
+const division UNCUT_DIVISION = {DIVISION_FIRST, DIVISION_LEAST, DIVISION_MOST, INFINITY};
 
 double bound_speed(double speed, double rate) {
   double low = speed < SPEEDS_LOW ? speed : SPEEDS_LOW, high = speed > SPEEDS_HIGH ? speed : SPEEDS_HIGH;
@@ -174,7 +175,7 @@ static void note_rate(planner *p, const words *all) {
                                   "within it from ", SPEEDS_LOW, SPEEDS_HIGH));
     put(&p->w, &out, quote(&p->w, all->all[i].text, MOST_SHOWN));
     put_ascii(&p->w, &out, " on.");
-    PUSH(&p->w, p->notices, BUILT(out));
+    PUSH(&p->w, p->notices, (notice){.sentence = BUILT(out)});
   }
 }
 
@@ -199,7 +200,7 @@ static void note_unknown(planner *p, const words *all) {
     put(&p->w, &out, quote(&p->w, result.all[i].text, MOST_SHOWN));
   }
   put_char(&p->w, &out, '.');
-  PUSH(&p->w, p->notices, BUILT(out));
+  PUSH(&p->w, p->notices, (notice){.sentence = BUILT(out)});
 }
 
 static string known(planner *p, string symbols) {
@@ -359,7 +360,7 @@ static plan_step find_step(planner *p, piece *result) {
 }
 
 plan_step next_step(planner *p, scope *s, piece *result) {
-  p->notices = (strings){0};
+  p->notices = (notice_list){0};
   if (p->broken) return FINISHED;
   p->broken = 1; /* until the step succeeds */
   enter(p, s);

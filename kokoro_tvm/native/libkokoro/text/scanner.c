@@ -7,11 +7,12 @@
 
 enum { DEEPEST = 3, TAKEN = 0xE000 }; /* DEEPEST: nesting of parts that are read again; TAKEN: placeholder of a link's text */
 
-/* A form that may begin at a place. r: NULL for the text as it is written. */
+/* A form that may begin at a place. r: NULL for the text as it is written. has_neighbours: whether a doubt about it asks
+ * for other forms. */
 typedef struct proposal {
-  size_t end;
+  size_t start, end;
   const rule *r;
-  int cost;
+  int cost, has_neighbours;
 } proposal;
 typedef LIST(proposal) proposals;
 
@@ -27,6 +28,7 @@ typedef struct scan {
   int depth;
   const string *tags;                       /* by the place of a word's first character; NULL until they are needed */
   enum { UNSEEN, ABSENT, PRESENT } *topics; /* of each doubt, whether the text has its topic */
+  span *neighbours; /* of each doubt, the end of the first form of its kinds and the start of the last; or NULL */
 } scan;
 
 static void run(scan *s);
@@ -140,19 +142,41 @@ static int has_next_tag(scan *s, const doubt *d, size_t place) {
   return 0;
 }
 
-/* Return what speaks against a form of a rule. */
-static int cost_of(scan *s, const rule *r, size_t start, size_t end) {
-  int cost = 0;
+/* Find, for each doubt about forms that stand alone, where the first form of its kinds ends and the last one begins. */
+static void find_neighbours(scan *s, const proposals *all) {
+  s->neighbours = room(s->w, s->l->doubt_count, sizeof *s->neighbours);
+  for (size_t number = 0; number < s->l->doubt_count; ++number) {
+    const doubt *d = &s->l->doubts[number];
+    span *outer = &s->neighbours[number];
+    *outer = (span){s->text.size + 1, 0};
+    for (size_t i = 0; d->alone_count && i < all->count; ++i) {
+      const proposal *p = &all->all[i];
+      for (size_t k = 0; p->r && k < d->alone_count; ++k) {
+        if (strcmp(p->r->kind, d->alone[k]) != 0) continue;
+        if (p->end < outer->start) outer->start = p->end;
+        outer->end = p->start;
+      }
+    }
+  }
+}
+
+/* Set the cost of a form: what speaks against it. */
+static void set_cost(scan *s, proposal *of) {
+  const rule *r = of->r;
+  size_t start = of->start, end = of->end;
   match ignored;
+  of->cost = 0;
   for (size_t i = 0; r->doubted && i < s->l->doubt_count; ++i) {
     const doubt *d = &s->l->doubts[i];
     if (strcmp(d->kind, r->kind) != 0) continue;
     if (d->after.code && !stands_before(s->w, &d->after, s->text, start)) continue;
     if (d->before.code && !match_at(s->w, &d->before, s->text, end, &ignored)) continue;
     if (!has_topic(s, i)) continue;
-    if (!d->next_count || has_next_tag(s, d, end)) cost += d->cost;
+    if (d->next_count && !has_next_tag(s, d, end)) continue;
+    if (d->alone_count && s->neighbours && (s->neighbours[i].start <= start || s->neighbours[i].end >= end)) continue;
+    of->has_neighbours |= d->alone_count > 0;
+    of->cost += d->cost;
   }
-  return cost;
 }
 
 /* Add the forms that may begin at a place, up to the first one without a doubt; return whether there is such a one. */
@@ -171,9 +195,10 @@ static int propose_forms(scan *s, size_t place, char kind, proposals *to) {
     if (!next && !may_begin_with(r, text.at[place], kind, 0)) continue;
     if (inside != (r->where == INSIDE) || (joined && r->where == AT_WORD) || !may_fit(s, r)) continue;
     if (!match_form(s, r, place, &result)) continue;
-    int cost = cost_of(s, r, place, result.end);
-    PUSH(s->w, *to, (proposal){result.end, r, cost});
-    if (!cost) return 1;
+    proposal form = {.start = place, .end = result.end, .r = r};
+    set_cost(s, &form);
+    PUSH(s->w, *to, form);
+    if (!form.cost) return 1;
   }
 }
 
@@ -266,11 +291,17 @@ static void run(scan *s) {
     char kind = kind_of(c);
     int certain = c != ' ' && c != TAKEN && s->depth < DEEPEST && propose_forms(s, place, kind, &all);
     /* To keep what a rule proposes as it is written costs as much as a small doubt. */
-    proposal written = {c == ' ' || c == TAKEN ? place + 1 : end_of_text(s, place, kind), NULL, all.count > first[place]};
+    proposal written = {.start = place, .cost = all.count > first[place]};
+    written.end = c == ' ' || c == TAKEN ? place + 1 : end_of_text(s, place, kind);
     if (!certain) PUSH(s->w, all, written);
     for (size_t i = first[place]; i < all.count; ++i) reached[all.all[i].end] = 1;
   }
   first[size] = all.count;
+  for (size_t i = 0; i < all.count; ++i) {
+    if (!all.all[i].has_neighbours) continue;
+    if (!s->neighbours) find_neighbours(s, &all);
+    set_cost(s, &all.all[i]);
+  }
   for (size_t place = size; place--;) {
     for (size_t i = first[place]; i < first[place + 1]; ++i) {
       int cost = all.all[i].cost + least[all.all[i].end];

@@ -98,8 +98,8 @@ static progress parse_items(work *w, sections *all) {
   progress step = next_items(&parsing, &all->markup, &parsed);
   omit(&parsing, &all->omissions, &parsed, step == ENDS, &all->items);
   if (step != ENDS || all->items.count) return step == ENDS ? GIVES : step;
-  string notice = describe_omissions(all->markup.noting, &all->omissions);
-  if (!IS_NONE(notice)) PUSH(all->markup.noting, *all->markup.notices, notice);
+  string sentence = describe_omissions(all->markup.noting, &all->omissions);
+  if (!IS_NONE(sentence)) PUSH(all->markup.noting, *all->markup.notices, (notice){.sentence = sentence});
   return ENDS;
 }
 

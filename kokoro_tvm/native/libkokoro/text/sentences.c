@@ -69,8 +69,9 @@ static int by_code(const void *a, const void *b) {
 }
 
 /* Add a notice about signs in a text without letters and digits. */
-static void note_signs(work *w, string text, strings *notices) {
+static void note_signs(work *w, string text, notice_list *notices) {
   builder signs = {0}, out = {0};
+  strings words = {0};
   for (size_t i = 0; i < text.size; ++i) {
     int kind = category(text.at[i]);
     if (kind == CATEGORY('S', 'o') || kind == CATEGORY('S', 'c') || kind == CATEGORY('S', 'k') ||
@@ -83,11 +84,12 @@ static void note_signs(work *w, string text, strings *notices) {
   for (size_t i = 0; i < signs.count; ++i) {
     int32_t c = signs.all[i];
     if (i && c == signs.all[i - 1]) continue;
+    PUSH(w, words, slice(BUILT(signs), i, i + 1));
     put_ascii(w, &out, c < 127 ? format(w->s, w->memory, " '%c'", (int)c)
                                : format(w->s, w->memory, c < 256 ? " '\\x%02x'" : c < 0x10000 ? " '\\u%04x'" : " '\\U%08x'",
                                         (unsigned)c));
   }
-  PUSH(w, *notices, BUILT(out));
+  PUSH(w, *notices, (notice){BUILT(out), words});
 }
 
 static int has_category(string text, int expected) {
@@ -96,9 +98,9 @@ static int has_category(string text, int expected) {
   return 0;
 }
 
-utterances read_passage(work *w, const reader *r, const source *from, strings *notices) {
+utterances read_passage(work *w, const reader *r, const source *from, notice_list *notices) {
   utterances result = {0};
-  notes own = {0};
+  notice_list own = {0};
   source spoken = apply_aliases(w, *from);
   int speakable = is_speakable(w, &spoken);
   if (contains(speakable ? spoken.text : from->text, 0))
@@ -110,12 +112,15 @@ utterances read_passage(work *w, const reader *r, const source *from, strings *n
   for (size_t i = 0; i < own.count; ++i) PUSH(w, *notices, own.all[i]);
   for (size_t i = 0; i < candidate.count; ++i)
     if (has_phonemes(&candidate.all[i])) PUSH(w, result, candidate.all[i]);
-  if (!result.count)
-    PUSH(w, *notices, join(w, decode_utf8(w, "Left out, because no phonemes came of it: "), quote(w, from->text, MOST_SHOWN)));
+  if (!result.count) {
+    notice lost = {.sentence = join(w, decode_utf8(w, "Left out, because no phonemes came of it: "), quote(w, from->text, MOST_SHOWN))};
+    PUSH(w, lost.words, strip_spaces(from->text));
+    PUSH(w, *notices, lost);
+  }
   return result;
 }
 
-int read_sentences(work *w, const reader *r, const styled_passage *passage, strings *notices, breath_list *into) {
+int read_sentences(work *w, const reader *r, const styled_passage *passage, notice_list *notices, breath_list *into) {
   size_t first = into->count;
   source detached = source_of(w, join(w, passage->source.text, NONE)); /* the passage itself does not live long */
   source kept = detached;
@@ -178,7 +183,7 @@ static tokens tokens_of(work *w, string phonemes) {
   return result;
 }
 
-breath_list read_phoneme_lines(work *w, const vocabulary *names, const phoneme_line *all, size_t count, strings *notices) {
+breath_list read_phoneme_lines(work *w, const vocabulary *names, const phoneme_line *all, size_t count, notice_list *notices) {
   breath_list result = {0};
   source *texts = room(w, count, sizeof *texts);
   builder unknown = {0};
@@ -195,8 +200,8 @@ breath_list read_phoneme_lines(work *w, const vocabulary *names, const phoneme_l
          encode_utf8(w, list_symbols(w, BUILT(unknown))));
   for (size_t i = 0; i < count; ++i) {
     if (!has_sound(names, texts[i].text)) {
-      PUSH(w, *notices, join(w, decode_utf8(w, "Left out, because the model knows none of its symbols: "),
-                             quote(w, texts[i].text, MOST_SHOWN)));
+      string begin = decode_utf8(w, "Left out, because the model knows none of its symbols: ");
+      PUSH(w, *notices, (notice){.sentence = join(w, begin, quote(w, texts[i].text, MOST_SHOWN))});
       continue;
     }
     tokens parts = tokens_of(w, texts[i].text);

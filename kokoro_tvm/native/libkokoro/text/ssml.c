@@ -31,9 +31,10 @@ typedef struct element { /* an element with an effect, and its attributes with o
 
 static void add_note(work *w, markup *m, const char *what) {
   ssml *d = m->document;
-  if (!add_notice(&m->lasting, &d->noted, decode_utf8(&m->lasting, what))) return;
+  if (!add_text_once(&m->lasting, &d->noted, decode_utf8(&m->lasting, what))) return;
   const xml_element *last = &d->xml.open[d->xml.depth - 1];
-  PUSH(m->noting, *m->notices, decode_utf8(m->noting, format(w->s, &w->s->scratch, "In line %zu of the SSML, %s.", last->line, what)));
+  const char *sentence = format(w->s, &w->s->scratch, "In line %zu of the SSML, %s.", last->line, what);
+  PUSH(m->noting, *m->notices, (notice){.sentence = decode_utf8(m->noting, sentence)});
 }
 
 static const char *shown(work *w, string name) { return encode_utf8(w, shorten_text(w, name, MOST_SHOWN)); }

@@ -96,7 +96,8 @@ static void put_joined(const form *f, builder *out, int first, string word) {
 
 /* Read every word, number and sign of a text without spaces, signs by their names. */
 static string read_pieces(const form *f, string written, int expression, string list) {
-  const items *names = find_list(f->l, list);
+  static const items none = {0};
+  const items *names = list.size ? find_list(f->l, list) : &none;
   builder out = {0};
   int first = 1;
   if (!names) fail(f->w->s, FAILURE_BUNDLE, "A rule of the bundle names a list that is not there. Build the bundle again.");
@@ -115,6 +116,16 @@ static string read_pieces(const form *f, string written, int expression, string 
     } else {
       put_joined(f, &out, first, piece.size == 1 ? upper(f->w, piece) : piece);
     }
+  }
+  return BUILT(out);
+}
+
+/* Read the figures and words of a text, with commas where a sign stands between them. */
+static string read_groups(const form *f, string written, string list) {
+  builder out = {0};
+  for (match result = FIRST_MATCH; next_match(f->w, &PATTERNS[TEMPLATES_GROUP], written, &result);) {
+    if (out.count) put_ascii(f->w, &out, ", ");
+    put(f->w, &out, read_pieces(f, slice(written, result.start, result.end), TEMPLATES_PIECE, list));
   }
   return BUILT(out);
 }
@@ -152,6 +163,7 @@ static string part(const form *f, string group, string verb, string by) {
   if (is_ascii_text(verb, "number")) return in_number(f->w, f->l, quantity(f, group, NONE), gender_of(f, by));
   if (is_ascii_text(verb, "figures")) return in_figures(f->w, f->l, written);
   if (is_ascii_text(verb, "spelled")) return spelled_out(f, written);
+  if (is_ascii_text(verb, "groups")) return read_groups(f, written, by);
   if (is_ascii_text(verb, "pieces")) return read_pieces(f, written, TEMPLATES_PIECE, by);
   if (is_ascii_text(verb, "parted")) return read_pieces(f, written, TEMPLATES_PARTED, by);
   if (is_ascii_text(verb, "read")) return f->read(f->with, written);

@@ -35,9 +35,9 @@ int is_spoken(const word *element); /* whether it has a sound; a mark has none *
 /* ---- sentences.c ---- */
 
 /* Append the sentences of a passage, whose styles and places the words have. Return whether there are any. */
-int read_sentences(work *w, const reader *r, const styled_passage *passage, strings *notices, breath_list *into);
+int read_sentences(work *w, const reader *r, const styled_passage *passage, notice_list *notices, breath_list *into);
 /* Return the utterances of a passage that have phonemes. Notices name the rest. Fails with FAILURE_INPUT. */
-utterances read_passage(work *w, const reader *r, const source *from, strings *notices);
+utterances read_passage(work *w, const reader *r, const source *from, notice_list *notices);
 /* Phonemes, and the place of their first symbol. */
 typedef struct phoneme_line {
   string phonemes;
@@ -46,7 +46,7 @@ typedef struct phoneme_line {
 typedef LIST(phoneme_line) phoneme_lines;
 
 /* Return one utterance for each line of phonemes. Fails with FAILURE_INPUT if the model knows none of them. */
-breath_list read_phoneme_lines(work *w, const vocabulary *names, const phoneme_line *all, size_t count, strings *notices);
+breath_list read_phoneme_lines(work *w, const vocabulary *names, const phoneme_line *all, size_t count, notice_list *notices);
 
 /* ---- division.c ---- */
 
@@ -107,7 +107,8 @@ double bound_speed(double speed, double rate);
 int64_t frames_of(scope *s, float duration, double speed);
 
 extern const pauses USUAL_PAUSES;
-extern const division USUAL_DIVISION;
+/* Of a stream, and of a whole speech, whose first sound nobody waits for. */
+extern const division USUAL_DIVISION, UNCUT_DIVISION;
 
 /* State of planning a text. The caller sets the first part, and end_plan frees the rest. */
 typedef struct planner {
@@ -133,7 +134,7 @@ typedef struct planner {
   int has_rest;
   work w;
   arena memory;      /* of `w`: text that is not planned yet, and the notices */
-  strings notices;   /* of the last step */
+  notice_list notices; /* of the last step */
   LIST(int32_t) noted; /* unknown symbols with a notice */
   work lasting;
   arena kept;        /* of `lasting` */

@@ -353,7 +353,7 @@ static xml_attributes read_attributes(work *w, const markup *m, const xml *x, si
     size_t first = at;
     while (may_be_in_name(text.at[at])) ++at;
     string name = slice(text, first, at);
-    if (!add_notice(w, &names, name)) refuse(w, m, x, first, "duplicate attribute", NO_HINT);
+    if (!add_text_once(w, &names, name)) refuse(w, m, x, first, "duplicate attribute", NO_HINT);
     while (text.at[at] != '"' && text.at[at] != '\'') ++at;
     int32_t mark = text.at[at];
     size_t start = ++at;

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "numbers.h"
 #include "text/text.h"
 
 #ifdef __wasm__
@@ -130,10 +129,19 @@ static double number_of(const json *object, const char *key) {
   return !value ? 0 : value->kind == NUMBER ? value->number : (double)value->whole;
 }
 
+static division division_of(const json *request) {
+  const json *fields = find_value(request, "division");
+  division result = USUAL_DIVISION;
+  if (fields && find_value(fields, "first")) result.first = (size_t)number_of(fields, "first");
+  if (fields && find_value(fields, "least")) result.least = (size_t)number_of(fields, "least");
+  if (fields && find_value(fields, "most")) result.most = (size_t)number_of(fields, "most");
+  if (fields && find_value(fields, "firstS")) result.first_s = number_of(fields, "firstS");
+  return result;
+}
+
 static void read_request(page_plan *p, const json *request) {
   planner *to = &p->planner;
   const json *vocabulary = find_value(request, "vocabulary"), *pauses = find_value(request, "pauses");
-  const json *division = find_value(request, "division");
   p->letter = *get_text(&call, request, "language");
   if (!vocabulary) fail(&call, FAILURE_BUNDLE, "The request has no vocabulary.");
   p->symbols = take(&call, &p->memory, (size_t)vocabulary->count, sizeof *p->symbols);
@@ -154,14 +162,10 @@ static void read_request(page_plan *p, const json *request) {
   to->limits[0] = (int64_t)number_of(request, "tokens");
   to->limits[1] = (int64_t)number_of(request, "frames");
   to->pauses = USUAL_PAUSES;
-  to->division = USUAL_DIVISION;
+  to->division = division_of(request);
   if (pauses)
     to->pauses = (struct pauses){number_of(pauses, "sentence"), number_of(pauses, "ellipsis"), number_of(pauses, "semicolon"),
                                  number_of(pauses, "comma"), number_of(pauses, "paragraph"), number_of(pauses, "none")};
-  if (division)
-    to->division = (struct division){(size_t)number_of(division, "first"), (size_t)number_of(division, "least"),
-                                     (size_t)number_of(division, "most"),
-                                     find_value(division, "firstS") ? number_of(division, "firstS") : DIVISION_FIRST_S};
 }
 
 static page_plan *start(page_plan *p, size_t size) {
@@ -237,11 +241,18 @@ static void write_text(work *w, builder *out, string text) {
   put_char(w, out, '"');
 }
 
-static void write_texts(work *w, builder *out, const strings *all) {
+/* Write notices, each as a list of its sentence and its words. */
+static void write_notices(work *w, builder *out, const notice_list *all) {
   put_char(w, out, '[');
   for (size_t i = 0; i < all->count; ++i) {
-    if (i) put_char(w, out, ',');
-    write_text(w, out, all->all[i]);
+    const notice *element = &all->all[i];
+    put_ascii(w, out, i ? ",[" : "[");
+    write_text(w, out, element->sentence);
+    for (size_t j = 0; j < element->words.count; ++j) {
+      put_char(w, out, ',');
+      write_text(w, out, element->words.all[j]);
+    }
+    put_char(w, out, ']');
   }
   put_char(w, out, ']');
 }
@@ -307,7 +318,7 @@ static const char *answer(page_plan *p) {
   work w = WORK(&call, &call.scratch);
   plan_step next = next_step(&p->planner, &call, &result);
   put_ascii(&w, &out, "{\"notices\":");
-  write_texts(&w, &out, &p->planner.notices);
+  write_notices(&w, &out, &p->planner.notices);
   put_ascii(&w, &out, format(&call, &call.scratch, ",\"%s\":", names[next]));
   if (next == NEEDS_DURATIONS) write_draft(&w, &out, &result);
   else if (next == PLANNED) write_piece(&w, &out, &result);
@@ -326,7 +337,7 @@ const char *take_step(page_plan *p) {
 static const char *list_notices(page_plan *p) {
   builder out = {0};
   work w = WORK(&call, &call.scratch);
-  write_texts(&w, &out, &p->planner.notices);
+  write_notices(&w, &out, &p->planner.notices);
   return encode_utf8(&w, BUILT(out));
 }
 

@@ -12,6 +12,7 @@ from kokoro_tvm.runtime.documents.readers.document import Chapter, Document, imp
 from kokoro_tvm.runtime.documents.readers.html import parse_page
 
 _STYLES = "p[style-name='Title'] => h1:fresh"
+_PROPERTIES = "docProps/core.xml"
 _BACK_LINK = re.compile(r'<a href="#(?:foot|end)note-ref-[^"]*">↑</a>')
 
 
@@ -24,9 +25,14 @@ def read(data: bytes, path: Path) -> Document:
     mammoth = import_parser("mammoth", path)
     with open_zip(data, path) as archive:
         archive.read_xml("word/document.xml")
+        author = ""
         for name in archive.names:  # mammoth's parser of XML has no limits
             if name.endswith((".xml", ".rels")):
-                archive.read_xml(name)
+                root = archive.read_xml(name)
+                if name == _PROPERTIES:
+                    author = next(
+                        (node.text or "" for node in root if node.tag.endswith("}creator")), ""
+                    ).strip()
         try:
             source = mammoth.convert_to_html(
                 io.BytesIO(data), style_map=_STYLES, convert_image=mammoth.images.img_element(lambda _: {})
@@ -36,4 +42,4 @@ def read(data: bytes, path: Path) -> Document:
     page = parse_page(_BACK_LINK.sub("", source), path)
     title = next((chapter.title for chapter in page.chapters if chapter.title), path.stem)
     notes = tuple(filter(None, [omission(page.note_marks, "mark", "of notes")]))
-    return Document(title, page.chapters or (Chapter("", ""),), notes=notes)
+    return Document(title, page.chapters or (Chapter("", ""),), notes=notes, author=author)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime.documents.readers.document import Document, decode_text, import_parser, omission
+from kokoro_tvm.runtime.documents.readers.mathml import MathBuilder
 from kokoro_tvm.runtime.documents.readers.page import BLOCKS, Page, PageBuilder
 
 _SILENT = frozenset(
@@ -70,16 +71,22 @@ class _HtmlBuilder(PageBuilder):
     def __init__(self) -> None:
         super().__init__()
         self._silent_depth = 0  # open elements from the outermost one that is not read
+        self._math: MathBuilder | None = None  # the open formula
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        tag = tag.rpartition(":")[2] if tag.endswith(":math") else tag
         if self._silent_depth:
             self._silent_depth += 1
+            if self._math is not None:
+                self._math.start(tag.rpartition(":")[2], attributes)
             return
         is_note = attributes.get("epub:type") == "noteref" or attributes.get("role") == "doc-noteref"
         if is_note or tag in _SILENT or _is_hidden(attributes):
             self._silent_depth = 1
             if tag == "math" and (formula := attributes.get("alttext")):
                 super().data(f" ${formula}$ ")
+            elif tag == "math":
+                self._math = MathBuilder()
             self.note_marks += is_note
             if tag in BLOCKS:
                 self.end_paragraph()
@@ -89,11 +96,22 @@ class _HtmlBuilder(PageBuilder):
     def end(self, tag: str) -> None:
         if self._silent_depth:
             self._silent_depth -= 1
+            self._end_in_formula()
         else:
             super().end(tag)
 
+    def _end_in_formula(self) -> None:
+        if self._math is not None and self._silent_depth:
+            self._math.end()
+        elif self._math is not None:
+            if formula := self._math.build():
+                super().data(f" ${formula}$ ")
+            self._math = None
+
     def data(self, text: str) -> None:
-        if not self._silent_depth:
+        if self._math is not None:
+            self._math.data(text)
+        elif not self._silent_depth:
             super().data(text)
 
     def close(self) -> Page:

@@ -53,7 +53,7 @@ def read_isolated(module: str, data: bytes, path: Path, timeout_s: float = TIMEO
     if "error" in answer:
         raise InputError(answer["error"])
     chapters = tuple(Chapter(**chapter) for chapter in answer["chapters"])
-    return Document(answer["title"], chapters, notes=tuple(answer["notes"]))
+    return Document(answer["title"], chapters, notes=tuple(answer["notes"]), author=answer["author"])
 
 
 def main(module: str, path: str) -> None:
@@ -68,6 +68,7 @@ def main(module: str, path: str) -> None:
             "title": document.title,
             "chapters": [asdict(chapter) for chapter in document.chapters],
             "notes": document.notes,
+            "author": document.author,
         }
     except InputError as error:
         answer = {"error": str(error)}

@@ -54,7 +54,9 @@ def read(data: bytes, path: Path) -> Document:
             )
         pages = [_read_lines(page) for page in reader.pages]
         bookmarks = _find_bookmarks(reader)
-        title = str((reader.metadata and reader.metadata.title) or "").strip()
+        title, author = (
+            str(getattr(reader.metadata, name, None) or "").strip() for name in ("title", "author")
+        )
     except pypdf.errors.PyPdfError as error:
         raise InputError(f"{path} is no PDF, or damaged ({error}). Save or convert it again.") from error
     if not any(pages):
@@ -81,7 +83,7 @@ def read(data: bytes, path: Path) -> Document:
             previous = line
     parts = tuple(Chapter(name, "\n\n".join(paragraphs)) for name, paragraphs in chapters if paragraphs)
     notes = tuple(filter(None, [omission(omitted, "line", "at the top or the bottom of pages")]))
-    return Document(title or path.stem, parts, notes=notes)
+    return Document(title or path.stem, parts, notes=notes, author=author)
 
 
 def _read_lines(page: Any) -> list[_Line]:

@@ -21,9 +21,11 @@ from kokoro_tvm.runtime.text.frontend.parts import (
     PAUSE_MARKS,
     SILENT_JOINERS,
     WordPart,
+    find_onset,
     finish_word,
     group_into_words,
     join_parts,
+    mark_stutters,
 )
 from kokoro_tvm.runtime.text.frontend.source import Link, SourceText
 from kokoro_tvm.runtime.text.frontend.tagger import Tagger
@@ -69,7 +71,9 @@ class EnglishFrontEnd:
         links = [replace(link, start=link.start - lead, end=link.end - lead) for link in source.links]
         words = group_into_words(self._tag(text[lead:], links))
         context = FollowingSound()
-        for word in reversed(words):
+        for index, word in reversed(list(enumerate(words))):
+            if word[0].is_stuttered:  # the word behind its hyphen is read already
+                word[0].set_phonemes(find_onset(join_parts(words[index + 2]).phonemes or ""), "lexicon")
             context = self._read(word, context)
         tokens = []
         for word in words:
@@ -114,6 +118,7 @@ class EnglishFrontEnd:
                     part = join_parts([parts.pop(), part])
                 last_link = link
             parts.append(part)
+        mark_stutters(parts)
         return parts
 
     def _read(self, word: Sequence[WordPart], context: FollowingSound) -> FollowingSound:

@@ -5,10 +5,11 @@ Words are cut and grouped as misaki does (hexgrad, Apache-2.0; misaki/en.py).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kokoro_tvm.runtime.text.frontend.alphabet import PRIMARY, restress, sound_weight
+from kokoro_tvm.runtime.text.frontend.alphabet import CONSONANTS, PRIMARY, VOWELS, restress, sound_weight
 from kokoro_tvm.runtime.text.frontend.subtokens import split_word
 
 PAUSE_MARKS = frozenset(";:,.!?—…")
@@ -18,6 +19,11 @@ SILENT_JOINERS = frozenset("',-._‘’/")
 FALLBACK_ORIGINS = ("names", "espeak", "letters", "spelled", "")
 """Origins of phonemes that misaki's lexicon lacks; "" for none at all."""
 
+_LONGEST_ONSET = 3
+_JOINS = re.compile("[^\\W_]$|[-'’]$")
+_LETTERED = frozenset(
+    ("t-test", "t-tests", "t-table", "e-edition", "e-editions", "s-shaped", "b-boy", "b-boys")
+)
 _MARKS = PAUSE_MARKS | frozenset('"“”')
 # Tags of marks (https://github.com/explosion/spaCy/blob/master/spacy/glossary.py), and the symbols of some.
 _MARK_TAGS = frozenset([".", ",", "-LRB-", "-RRB-", "``", '""', "''", ":", "$", "#", "NFP"])
@@ -35,6 +41,7 @@ class WordPart:
         apart: Whether a space is spoken before it inside a word.
         is_shouted: Whether it is in capitals because its neighbours are.
         reading: Phonemes that the homograph model chose.
+        is_stuttered: Whether it is the repeated beginning of the word behind its hyphen: kn-know.
     """
 
     text: str
@@ -48,6 +55,7 @@ class WordPart:
     apart: bool = False
     is_shouted: bool = False
     reading: str | None = None
+    is_stuttered: bool = False
 
     @property
     def is_open(self) -> bool:
@@ -57,6 +65,45 @@ class WordPart:
     def set_phonemes(self, phonemes: str, origin: str) -> None:
         """Set the phonemes and their origin."""
         self.phonemes, self.origin = phonemes, origin
+
+
+def mark_stutters(parts: Sequence[WordPart]) -> None:
+    """Mark beginnings of words that are repeated with hyphens ("kn-know"), and silence the hyphens."""
+    for start, first in enumerate(parts):
+        if start and not parts[start - 1].space and _JOINS.search(parts[start - 1].text):
+            continue
+        letters, end = first.text.lower(), start
+        if not letters.isalpha() or len(letters) > _LONGEST_ONSET:
+            continue
+        while (
+            end + 2 < len(parts)
+            and parts[end].text.lower() == letters
+            and parts[end + 1].text == "-"
+            and all(part.is_open and not part.space for part in parts[end : end + 2])
+        ):
+            end += 2
+        if end > start and parts[end].is_open and _is_stutter(first.text, parts[end].text, end > start + 2):
+            for part, hyphen in zip(parts[start:end:2], parts[start + 1 : end : 2], strict=True):
+                part.is_stuttered, part.space = True, " "
+                hyphen.set_phonemes("", "mark")
+
+
+def _is_stutter(beginning: str, word: str, is_repeated: bool) -> bool:
+    """Return whether a beginning is one letter, or the consonants, of a longer word that is no name."""
+    letters, whole = beginning.lower(), word.lower()
+    if not whole.startswith(letters) or not whole[len(letters) : len(letters) + 1].isalpha():
+        return False
+    if f"{letters}-{whole}" in _LETTERED:
+        return False
+    is_name = beginning.isupper() and word[0].isupper() and not is_repeated
+    return not is_name and (len(letters) == 1 or not set(letters) & set("aeiou"))
+
+
+def find_onset(phonemes: str) -> str:
+    """Return the first sounds of a word, as a stutter repeats them."""
+    sounds = [symbol for symbol in phonemes if symbol in CONSONANTS or symbol in VOWELS]
+    vowel = next((index for index, symbol in enumerate(sounds) if symbol in VOWELS), len(sounds))
+    return "".join(sounds[:vowel]) + "ə" if vowel else "".join(sounds[:1])
 
 
 def group_into_words(tokens: Sequence[WordPart]) -> list[list[WordPart]]:
@@ -90,6 +137,7 @@ def _cut(token: WordPart) -> list[WordPart]:
     ]
     for part in parts:
         part.stress, part.is_shouted = token.stress, token.is_shouted
+        part.is_stuttered = token.is_stuttered
     if len(parts) == 1:
         parts[0].reading = token.reading
     parts[-1].space = token.space

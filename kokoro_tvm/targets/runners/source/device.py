@@ -15,8 +15,8 @@ SIZES: dict[int, int] = {}
 """Size in bytes of blocks that TVM did not allocate, by address."""
 
 
-def stand_in(kind: str) -> None:
-    """Let TVM take this machine's memory for a GPU's until the process ends."""
+def use_host_memory(kind: str) -> None:
+    """Register this machine's memory with TVM as that of a kind of GPU, until the process ends."""
     import tvm_ffi
 
     memory = tvm_ffi.get_global_func("device_api.cpu")
@@ -34,7 +34,7 @@ class SourceDevice(Gpu):
     runs_machine_code = False
 
     def _open(self) -> None:
-        stand_in(self.kind)
+        use_host_memory(self.kind)
 
     def load(self, kernels: bytes) -> Any:
         """Compile a library's kernels as C++."""

@@ -75,8 +75,7 @@ def load(
         order: Order of threads and workgroups.
         cores: Threads that compute together, 0 for all cores that this process may use.
         races: Whether two threads at one element of shared memory between two barriers, one of them writing
-            it,
-            are an error. The check slows every kernel down.
+            it, are an error. The check slows every kernel down.
 
     Raises:
         BuildError: g++ is missing or refuses the kernels.
@@ -135,7 +134,8 @@ def translate(code: DeviceCode, names: Sequence[str]) -> str:
     """Return the C++ text of kernels, each with a function that TVM can call.
 
     Raises:
-        BuildError: The code is not source of kernels that can be executed.
+        BuildError: The kind of GPU has no `ShaderLanguage`, the kernels are machine code, or see
+            `_write_caller`.
     """
     if code.kind not in LANGUAGES or code.form != code.kind:
         raise BuildError(f"kernels for {code.kind} as {code.form or 'they are'} have no source to execute")
@@ -187,15 +187,19 @@ def _place_arrays(body: str, language: ShaderLanguage) -> tuple[str, list[tuple[
 
 
 def _write_caller(
-    kind: str,
-    function: DeviceFunction,
-    parameters: list[str],
-    arrays: list[tuple[int, int]],
-    waits: bool,
+    kind: str, function: DeviceFunction, parameters: list[str], arrays: list[tuple[int, int]], waits: bool
 ) -> str:
     """Return the C++ function that TVM calls; the launch's extents follow the arguments.
 
-    Raises BuildError.
+    Args:
+        kind: Kind of GPU.
+        function: The kernel's signature.
+        parameters: Its parameters in the source.
+        arrays: First and last byte of each shared array, from `_place_arrays`.
+        waits: Whether threads wait for one another.
+
+    Raises:
+        BuildError: The launch has another axis than blocks and threads, or a parameter has no argument.
     """
     extents = dict.fromkeys(_AXES, "1")
     for number, tag in enumerate(function.launch, len(function.arguments)):

@@ -36,7 +36,7 @@ class ProbeResult:
 
     @property
     def first(self) -> ProbeRow | None:
-        """The first value that diverges."""
+        """The first value that diverges, or None."""
         return self.rows[-1] if self.rows and self.rows[-1].diverges else None
 
     def require(self) -> None:
@@ -148,7 +148,7 @@ class Probe:
     def _compare_batch(
         self, values: Sequence[Value], program: Any, inputs: Sequence[Array], length: int
     ) -> Iterator[ProbeRow]:
-        """Run a program, whose outputs are the values, compiled and in PyTorch."""
+        """Yield a row for each value: the outputs of a program, compiled and in PyTorch."""
         nodes = [value.node for value in values]
         self.progress(f"PyTorch float32 and float64: {len(nodes)} values")
         pytorch, truth = (

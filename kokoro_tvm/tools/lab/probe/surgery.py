@@ -16,6 +16,8 @@ from torch.export.graph_signature import (
 )
 from torch.fx import Graph, Node
 
+from kokoro_tvm.tools.lab.probe.values import name_operation
+
 # Operations whose results have a private layout, so that no input can replace them.
 _PRIVATE = frozenset({"moments"})
 
@@ -44,7 +46,7 @@ def cut_out(program: ExportedProgram, nodes: Sequence[str]) -> tuple[ExportedPro
         for source in node.all_input_nodes:
             if source.op == "placeholder" or not isinstance(source.meta.get("val"), torch.Tensor):
                 continue
-            if _name_operation(source) in _PRIVATE:
+            if source.op == "call_function" and name_operation(source) in _PRIVATE:
                 cut(source)
                 continue
             if source not in placeholders:
@@ -94,8 +96,3 @@ def _make_program(program: ExportedProgram, graph: Graph, outputs: Sequence[Node
         module_call_graph=program.module_call_graph,
         verifiers=program.verifiers,
     )
-
-
-def _name_operation(node: Node) -> str:
-    """Return the operation's name of a node, "" if it calls none."""
-    return str(node.target).split(".")[1] if node.op == "call_function" else ""

@@ -79,8 +79,8 @@ def values_of(program: ExportedProgram, modules: dict[str, str]) -> list[Value]:
                 Value(
                     node=node.name,
                     module=modules.get(node.name, ""),
-                    operation=_name_operation(node),
-                    extents=tuple(_convert_extent(e) for e in value.shape),
+                    operation=name_operation(node),
+                    extents=tuple(int(e) if isinstance(e, int) else e.node.expr for e in value.shape),
                     dtype=str(value.dtype).removeprefix("torch."),
                     weights=tuple(weights[s] for s in sources if s in weights),
                 )
@@ -155,14 +155,9 @@ def _complete_path(path: str, paths: set[str]) -> str:
     return longer[0] if path not in paths and len(longer) == 1 else path
 
 
-def _name_operation(node: torch.fx.Node) -> str:
+def name_operation(node: torch.fx.Node) -> str:
     """Return `conv1d` for kokoro.conv1d.default, `add` for aten.add.Tensor."""
     return str(node.target).split(".")[1]
-
-
-def _convert_extent(extent: Any) -> Any:
-    """Return a number, or the sympy expression of the one symbol."""
-    return int(extent) if isinstance(extent, int) else extent.node.expr
 
 
 def _evaluate_extent(extent: Any, length: int) -> int:

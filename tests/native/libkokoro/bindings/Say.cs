@@ -16,7 +16,7 @@ static class Kokoro {
   public struct Request {
     public IntPtr Text, Voice; // UTF-8, with a 0 behind it
     public double Speed;
-    public int Markup;
+    public int Markup, Omit;
   }
 
   [StructLayout(LayoutKind.Sequential)]

@@ -7,8 +7,9 @@
  *   cases:TEXT   small, large, capitalized, and the four normal forms
  *   find:N:TEXT  matches of expression N
  *   normal:TEXT  the normalized text; `steps` instead: steps of expressions
- *   read:TEXT    tokens and notices
+ *   read:TEXT    tokens, notices and their words
  *   model:SPEED TOKENS FRAMES SYMBOL ID...   of the following plans
+ *   division:FIRST LEAST MOST FIRST_S   of the following plans; else a stream's
  *   plan:TEXT    pieces and notices; `markup` instead follows markup, and `omit` leaves out all that can be
  *   markup:SIZE:TEXT  the same with markup, of a text that comes in portions of SIZE characters; 0: at once
  *   items:SIZE:TEXT  what the parser of SSML makes of such a text
@@ -53,6 +54,15 @@ static void print_texts(const string *texts, size_t count) {
   putchar(']');
 }
 
+static void print_sentences(const notice_list *all) {
+  putchar('[');
+  for (size_t i = 0; i < all->count; ++i) {
+    if (i) putchar(',');
+    print_text(all->all[i].sentence);
+  }
+  putchar(']');
+}
+
 static void print_matches(work *w, int number, string text) {
   match result = FIRST_MATCH;
   putchar('[');
@@ -67,7 +77,7 @@ static void print_matches(work *w, int number, string text) {
 
 static void print_normal(work *w, const reader *r, string text) {
   source whole = source_of(w, text);
-  notes notices = {0};
+  notice_list notices = {0};
   normalized result = normalize(w, whole, r, &notices);
   printf("[");
   print_text(result.source.text);
@@ -76,14 +86,14 @@ static void print_normal(work *w, const reader *r, string text) {
   putchar(',');
   print_places(result.source.ends, result.source.text.size);
   putchar(',');
-  print_texts(notices.all, notices.count);
+  print_sentences(&notices);
   printf("]");
 }
 
 static void print_reading(work *w, const reader *r, string text) {
   static const char *const origins[] = {"", "lexicon", "names", "letters", "spelled", "mark", "rules", "english"};
   source whole = source_of(w, text);
-  notes notices = {0};
+  notice_list notices = {0};
   utterances result = read_text(w, r, &whole, &notices);
   printf("[[");
   for (size_t i = 0; i < result.count; ++i) {
@@ -103,8 +113,12 @@ static void print_reading(work *w, const reader *r, string text) {
     putchar(']');
   }
   printf("],");
-  print_texts(notices.all, notices.count);
-  printf("]");
+  print_sentences(&notices);
+  for (size_t i = 0; i < notices.count; ++i) {
+    printf(i ? "," : ",[");
+    print_texts(notices.all[i].words.all, notices.all[i].words.count);
+  }
+  printf(notices.count ? "]]" : ",[]]");
 }
 
 /* A model that predicts durations by a rule, as in tests/front_end_vectors.py. */
@@ -124,6 +138,7 @@ static int64_t id_of(const model *m, int32_t symbol) { /* -1: unknown */
 /* What plans need of a bundle: a model, and readers of a file. */
 typedef struct host {
   model model;
+  division division;
   scope *s; /* of the readers */
   const tensors *file;
   const reader *readers[sizeof READ_LANGUAGES], *own;
@@ -177,6 +192,13 @@ static void read_model(model *m, const char *line) { /* speed, maximum tokens an
     m->vocabulary[m->count].symbol = (int32_t)strtol(end, &end, 16);
     m->vocabulary[m->count].id = strtoll(end, &end, 10);
   }
+}
+
+static void read_division(division *to, char *values) {
+  to->first = strtoul(values, &values, 10);
+  to->least = strtoul(values, &values, 10);
+  to->most = strtoul(values, &values, 10);
+  to->first_s = strtod(values, NULL);
 }
 
 static uint32_t adler32(uint32_t sum, const void *bytes, size_t size) {
@@ -259,7 +281,7 @@ static void print_piece(work *w, const piece *p) {
 static planner plan_of(host *h) {
   return (planner){.names = {h, knows, language_of}, .reader_of = reader_of, .speed = h->model.speed, .sample_rate = 24000,
                    .samples_per_frame = 600,
-                   .limits = {h->model.most[0], h->model.most[1]}, .pauses = USUAL_PAUSES, .division = USUAL_DIVISION};
+                   .limits = {h->model.most[0], h->model.most[1]}, .pauses = USUAL_PAUSES, .division = h->division};
 }
 
 /* A text that comes in portions of `size` characters; 0: at once. */
@@ -284,7 +306,7 @@ static void give_input(markup *m, scope *s, portions *from) {
 static int next_piece(host *h, planner *p, scope *s, portions *from, work *w, strings *notices, piece *result) {
   for (;;) {
     plan_step step = next_step(p, s, result);
-    for (size_t i = 0; notices && i < p->notices.count; ++i) PUSH(w, *notices, decode_utf8(w, encode_utf8(w, p->notices.all[i])));
+    for (size_t i = 0; notices && i < p->notices.count; ++i) PUSH(w, *notices, decode_utf8(w, encode_utf8(w, p->notices.all[i].sentence)));
     if (step == NEEDS_TEXT) give_input(&p->sections.markup, s, from);
     else if (step == NEEDS_DURATIONS) set_durations(&h->model, p, s, result);
     else return step == PLANNED;
@@ -304,7 +326,7 @@ static void print_plan(work *w, host *h, string text, markup_form form, size_t s
     printf("%s{\"error\":", first ? "" : ",");
     print_text(decode_utf8(w, call.message));
     putchar('}');
-    for (size_t i = 0; i < p.notices.count; ++i) PUSH(w, notices, p.notices.all[i]);
+    for (size_t i = 0; i < p.notices.count; ++i) PUSH(w, notices, p.notices.all[i].sentence);
   } else {
     while (next_piece(h, &p, &call, &from, w, &notices, &result)) {
       if (!first) putchar(',');
@@ -384,7 +406,7 @@ static void print_items(work *w, host *h, string text, size_t size) {
   work parsing = WORK(&call, &kept);
   markup m = {0};
   markup_items items = {0};
-  strings notices = {0};
+  notice_list notices = {0};
   portions from = {text, size, 0};
   if (setjmp(call.failed)) {
     print_text(decode_utf8(w, call.message));
@@ -471,7 +493,7 @@ static void fuzz(host *h, const char *value) {
     if (i % every) {
       source whole = source_of(&w, text);
       sources parts = paragraphs(&w, &whole);
-      notes notices = {0};
+      notice_list notices = {0};
       for (size_t part = 0; part < parts.count; ++part) normalize(&w, parts.all[part], h->own, &notices);
     } else if ((code = plan_quietly(h, text, PLAIN, 0, message)) != 0) {
       ++refused;
@@ -497,11 +519,11 @@ static uint32_t parse_quietly(host *h, string text, markup_form form, size_t siz
     begin_markup(&all.markup, form, (vocabulary){h, knows, language_of}, WORK(&call, &kept));
     for (;;) {
       work w = WORK(&call, &memory);
-      strings notices = {0};
+      notice_list notices = {0};
       all.markup.noting = &w;
       all.markup.notices = &notices;
       progress step = next_sentence(&w, &all, &passage);
-      for (size_t i = 0; i < notices.count; ++i) noted = adler32(noted, notices.all[i].at, notices.all[i].size * sizeof(int32_t));
+      for (size_t i = 0; i < notices.count; ++i) noted = adler32(noted, notices.all[i].sentence.at, notices.all[i].sentence.size * sizeof(int32_t));
       if (step == ENDS) break;
       if (step == WAITS) {
         give_input(&all.markup, &call, &from_text);
@@ -575,6 +597,7 @@ int main(int count, char **words) {
   arena kept = {0};
   char message[2048];
   static host h;
+  h.division = USUAL_DIVISION;
   static char line[1 << 22];
   if (count < 3) return 2;
   s.message = message;
@@ -608,13 +631,14 @@ int main(int count, char **words) {
       if (strncmp(line, "normal", 6) == 0) print_normal(&w, &r, text);
       if (strncmp(line, "read", 4) == 0) print_reading(&w, &r, text);
       if (strncmp(line, "model", 5) == 0) read_model(&h.model, line);
+      if (strncmp(line, "division", 8) == 0) read_division(&h.division, line + 9);
       if (strncmp(line, "plan", 4) == 0) print_plan(&w, &h, text, PLAIN, 0, 0);
       if (strncmp(line, "markup", 6) == 0) print_plan(&w, &h, text, UNDECIDED, strtoul(line + 7, NULL, 10), 0);
       if (strncmp(line, "omit", 4) == 0) print_plan(&w, &h, text, UNDECIDED, strtoul(line + 5, NULL, 10), 15);
       if (strncmp(line, "items", 5) == 0) print_items(&w, &h, text, strtoul(line + 6, NULL, 10));
       if (strncmp(line, "ssml", 4) == 0) fuzz_markup(&h, behind);
       if (strncmp(line, "steps", 5) == 0) {
-        notes notices = {0};
+        notice_list notices = {0};
         source whole = source_of(&w, text);
         normalize(&w, whole, &r, &notices);
         printf("%llu", (unsigned long long)w.steps);

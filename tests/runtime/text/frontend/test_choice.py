@@ -67,6 +67,13 @@ def test_costs_of_the_whole_path_count() -> None:
     assert read(rules(short, long, doubts=doubts), "ab cd") == "long"
 
 
+def test_doubt_about_a_lone_form_looks_at_other_places() -> None:
+    """A form beside another one of the kind is certain; its own parts are not another one."""
+    language = rules(("cup", r"(?P<n>\d) c|c", "cup"), doubts=({"kind": "cup", "cost": 3, "alone": ["cup"]},))
+    assert read(language, "2 c x") == "two c x"
+    assert read(language, "2 c x 3 c") == "cup x cup"
+
+
 def test_scan_records_proposals_with_their_doubts() -> None:
     language = rules(SAINT, STREET, doubts=({"kind": "saint", "cost": 1, "before": " is"},))
     (choice,) = Verbalizer(language).scan(SourceText.of("St is")).choices

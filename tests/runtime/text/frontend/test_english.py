@@ -238,3 +238,30 @@ def test_notices_shorten_long_words(file: FrontEndFile) -> None:
     reading = FrontEnd(file).read(SourceText.of(f"{text} {'漢' * 20_000}"), "a")
     assert reading.notices
     assert max(map(len, reading.notices)) < 1200
+
+
+@settings(max_examples=300)
+@given(word=st.from_regex(r"[A-Za-z]{1,40}", fullmatch=True))
+def test_words_of_ascii_letters_have_no_infix(file: FrontEndFile, word: str) -> None:
+    """The tokenizer does not search them."""
+    rules = file.english(british=False).tokenizer
+    assert not any(match.group() for match in re.finditer(rules.infix, word))
+    assert not re.match(rules.url, word)
+
+
+@pytest.mark.parametrize(
+    ("written", "phonemes"),
+    [
+        ("kn-knit", "nə nˈɪt"),
+        ("B-b-but", "bə bə bˌʌt"),
+        ("e-every", "ɛ ˈɛvəɹi"),
+        ("Sh-she's", "ʃə ʃiz"),
+        ("I-I", "ˌI—ˌI"),
+        ("C-Class", "sˈiklˌæs"),
+        ("t-test", "tˈitˌɛst"),
+        ("co-conspirator", "kˌOkənspˈɪɹəTəɹ"),
+    ],
+)
+def test_stuttered_beginnings_are_sounds(file: FrontEndFile, written: str, phonemes: str) -> None:
+    tokens = english(file, False).convert(SourceText.of(f"Oh, {written} it."))
+    assert "".join(token.phonemes + token.space for token in tokens).split(", ")[1] == f"{phonemes} ɪt."

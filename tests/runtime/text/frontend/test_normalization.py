@@ -41,7 +41,7 @@ written = st.lists(st.sampled_from([*PIECES.split(), " ", " ", " "]), max_size=1
 anything = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 CASES = Path(__file__).with_name("cases")
 CHANGED = [
-    ("a", 640, "d78717b773a3a99c"),
+    ("a", 640, "5f85b818793ed027"),
     ("e", 9, "c8fefd5e4c931e53"),
     ("f", 7, "c26b21dd464c285b"),
     ("h", 8, "4f9f3b9a75443b07"),

@@ -78,6 +78,7 @@ class Doubt:
         near: Pattern of a place anywhere in the paragraph.
         unless: Pattern that no place of the paragraph matches.
         next: Parts of speech of the next word.
+        alone: Kinds of forms of which no other place of the paragraph has one.
     """
 
     kind: str
@@ -87,6 +88,7 @@ class Doubt:
     near: str = ""
     unless: str = ""
     next: Sequence[str] = ()
+    alone: Sequence[str] = ()
 
 
 class LanguageRules:

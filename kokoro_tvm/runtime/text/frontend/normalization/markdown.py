@@ -19,7 +19,7 @@ _BLOCK = "br div h1 h2 h3 h4 h5 h6 hr li ol p pre section table td th tr u ul bl
 _ANY = "|".join(sorted(f"{_INLINE} {_BLOCK}".split(), key=len, reverse=True))
 # Attributes need values: "a<b and c>d" are two comparisons.
 _TAG = re.compile(
-    rf"<!--[^<>]*-->|</?(?P<name>(?:{_ANY}))"
+    rf"<!--[^<>]*-->|<(?P<shifted>su[bp])>(?P<figures>[0-9+-]{{1,9}})</su[bp]>|</?(?P<name>(?:{_ANY}))"
     r"(?:\s[^\s<>=]{1,99}=[^<>]*|\s?/?\s?)>",
     re.IGNORECASE,
 )
@@ -28,11 +28,13 @@ _MARKS = re.compile(
     r"(?P<autolink><(?P<address>(?:https?://|mailto:)?[^\s<>@]{1,64}[@.][^\s<>]{1,2000})>)"
     r"|(?P<note>^\[\^[\w-]{1,40}\]:|\[\^[\w-]{1,40}\])"
     r"|(?P<empty>!?\[\](?:\([^()\[\]]*\))?)"
-    r"|(?P<reference>\[(?P<words>[^\[\]]+)\]\[[^\[\]]{0,99}\])"
+    r"|(?P<reference>\[(?P<words>[^\[\]]*[^0-9\[\]][^\[\]]*)\]\[[^\[\]]{0,99}\])"
     r"|(?P<escape>\\(?P<char>[][\\`*_~#()<>!|.+-]))"
     r"|(?P<cell> \| )"
     r"|(?P<run>\*+|_+|~+|`+)"
 )
+_RAISED = str.maketrans("0123456789+-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻")
+_LOWERED = str.maketrans("0123456789+-", "₀₁₂₃₄₅₆₇₈₉₊₋")
 _PICTURE = re.compile(r"(?<!\S)!(?=\S)")
 _LONGEST = {"*": 3, "_": 3, "~": 2, "`": 3}  # longest run with a meaning
 
@@ -45,9 +47,18 @@ def remove_image_marks(source: SourceText) -> Iterator[Edit]:
 
 
 def remove_tags(text: str) -> Iterator[Edit]:
-    """Yield edits that remove HTML comments and tags; block tags leave a space."""
+    """Yield edits that remove HTML comments and tags.
+
+    Block tags leave a space; figures in `<sup>` and `<sub>` become raised and lowered characters.
+    """
     inline = frozenset(_INLINE.split())
-    return edit_matches(_TAG, text, lambda match: "" if (match["name"] or "a").lower() in inline else " ")
+
+    def replacement(match: re.Match[str]) -> str:
+        if match["figures"]:
+            return match["figures"].translate(_RAISED if match["shifted"].lower() == "sup" else _LOWERED)
+        return "" if (match["name"] or "a").lower() in inline else " "
+
+    return edit_matches(_TAG, text, replacement)
 
 
 def decode_entities(text: str) -> Iterator[Edit]:

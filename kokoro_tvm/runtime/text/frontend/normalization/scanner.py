@@ -171,6 +171,8 @@ class Verbalizer:
                     )
             lattice[place] = proposals
             reached.update(proposal.end for proposal in proposals)
+        if context.has_neighbours:
+            _remove_doubts_about_neighbours(lattice)
         return lattice
 
     def _propose_forms(
@@ -284,10 +286,15 @@ class _Context:
         self._tag = tag
         self._tags: Mapping[int, str] | None = None
         self._found: dict[str, bool] = {}
+        self.has_neighbours = False  # whether a doubt asks for the kinds of other forms
 
     def find_doubts(self, kind: str, start: int, end: int) -> tuple[Doubt, ...]:
         """Return what speaks against a form of a kind."""
-        return tuple(doubt for doubt in self._language.doubts.get(kind, ()) if self._holds(doubt, start, end))
+        doubts = tuple(
+            doubt for doubt in self._language.doubts.get(kind, ()) if self._holds(doubt, start, end)
+        )
+        self.has_neighbours = self.has_neighbours or any(doubt.alone for doubt in doubts)
+        return doubts
 
     def _holds(self, doubt: Doubt, start: int, end: int) -> bool:
         language = self._language
@@ -309,6 +316,32 @@ class _Context:
         if self._tags is None:
             self._tags = self._tag(self.text)
         return self._tags.get(place + (self.text[place : place + 1] == " "), "")
+
+
+def _remove_doubts_about_neighbours(lattice: dict[int, list[Proposal]]) -> None:
+    """Remove the doubts about forms that stand alone, from those that do not."""
+    first_end: dict[str, int] = {}  # of the forms of each kind
+    last_start: dict[str, int] = {}
+    for start, proposals in lattice.items():
+        for proposal in proposals:
+            if proposal.rule is not None:
+                kind = proposal.rule.kind
+                first_end[kind] = min(first_end.get(kind, proposal.end), proposal.end)
+                last_start[kind] = start
+    for start, proposals in lattice.items():
+        for index, proposal in enumerate(proposals):
+            doubts = tuple(
+                doubt
+                for doubt in proposal.doubts
+                if not any(
+                    first_end[kind] <= start or last_start[kind] >= proposal.end
+                    for kind in doubt.alone
+                    if kind in first_end
+                )
+            )
+            if len(doubts) < len(proposal.doubts):
+                cost = sum(doubt.cost for doubt in doubts)
+                proposals[index] = proposal._replace(doubts=doubts, cost=cost)
 
 
 _LINKED = "\ue000"

@@ -10,13 +10,17 @@ from dataclasses import dataclass
 from kokoro_tvm.runtime.text.frontend.normalization.language import LanguageRules, ListEntry, WrittenFormRule
 
 VERBS = (
-    *("one", "form", "minor", "number", "figures", "pieces", "parted", "spelled", "read", "lower", "roman"),
-    *("hundredths", "raised", "whole"),
+    *("one", "form", "minor", "number", "figures", "groups", "pieces", "parted", "spelled", "read", "lower"),
+    *("roman", "hundredths", "raised", "whole"),
 )
 """Verbs for a part of a form, besides the names of a language's `spellout`."""
 
+LISTED_VERBS = ("groups", "pieces", "parted")
+"""Verbs that take the names of characters from a list."""
+
 _PART = re.compile(r"\{(?P<group>\w+)(?:\|(?P<verb>[\w-]+)(?::(?P<by>\w+))?)?\}|(?P<mark>[\[\]])")
 _PIECE = re.compile(r"[0-9]+|[^\W\d_]+|[^ ]")
+_GROUP = re.compile(r"[0-9]+|[A-Za-z]+")
 _PARTED = re.compile(r"[0-9]+|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_a-zA-Z]+|[^ ]")  # also at capitals
 _ROMAN = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000}
 
@@ -90,6 +94,9 @@ class _FormGroups:
                 self._spell_figures(piece) if piece.isdecimal() else piece.upper()
                 for piece in re.findall("[0-9]+|[^0-9]", unicodedata.normalize("NFKC", written))
             )
+        if verb == "groups":
+            names = self._language.lists.get(by, {})
+            return ", ".join(self._read_pieces([piece], names) for piece in _GROUP.findall(written))
         if verb in ("pieces", "parted"):
             pattern = _PARTED if verb == "parted" else _PIECE
             return self._read_pieces(pattern.findall(written), self._language.lists[by])
