@@ -114,7 +114,7 @@ class Split:
         """Return the words that letters are learned from, with their phonemes."""
         names = {word: readings[0] for word, readings in self.converted.items() if word not in self.lexicon}
         return training_words(
-            {w: phonemes for w, phonemes in (names | self.lexicon).items() if not is_held_out(w)}
+            {w: phonemes for w, phonemes in (names | dict(self.lexicon)).items() if not is_held_out(w)}
         )
 
 
