@@ -131,28 +131,30 @@ def _machine_rows(result: Result) -> Iterator[list[str]]:
 
 
 def _bench_summary(result: Result) -> str:
-    """What the longest text that all have spoken takes in each bundle, and in its fastest peers."""
+    """What the longest text that every bundle has spoken takes, and how much faster that is than peers."""
     systems = {system.name: system for system in result.systems}
-    text = [t.name for t in result.texts if all(s.on(t.name) for s in result.systems if s.ours)][-1]
+    bundles = [system for system in result.systems if system.ours]
+    text = [text.name for text in result.texts if all(bundle.on(text.name) for bundle in bundles)][-1]
     cpu = next((name for part, name in PROCESSORS.items() if part in result.machine.cpu), result.machine.cpu)
     sentences = []
-    for ours in (system for system in result.systems if system.ours):
-        timed = ours.on(text)
-        assert timed is not None  # by the choice of the text
-        kinds = {"best float32 peer": "the fastest float32 peer", "best peer": "the fastest of all"}
+    for bundle in bundles:
+        kinds = {"best peer": "the fastest peer of any precision"}
+        if bundle.precision == "float32":
+            kinds = {"best float32 peer": "the fastest float32 peer", "pytorch": "the stock model"}
         gains = [
-            f"{1 / c.ratio:.1f} times faster than {systems[c.of].title} ({kinds[c.against]}, fidelity "
+            f"{1 / c.ratio:.1f} times faster than {kinds[c.against]} ({systems[c.of].title}, fidelity "
             f"{_fidelity(systems[c.of])})"
             for c in result.comparisons
-            if (c.name, c.text) == (ours.name, text) and c.against in kinds
+            if (c.name, c.text) == (bundle.name, text) and c.against in kinds
         ]
+        timed = bundle.on(text)
+        assert timed is not None  # by the choice of the text
+        what = f"{timed.audio_s:.0f} s of speech take" if bundle is bundles[0] else "they take"
         sentences.append(
-            f"In {ours.precision} they take {timed.median_s:.1f} s at a fidelity of {_fidelity(ours)}"
+            f"in {bundle.precision} {what} {timed.median_s:.1f} s (fidelity {_fidelity(bundle)})"
             + (f": {' and '.join(gains)}" if gains else "")
         )
-    seconds = max(timed.audio_s for s in result.systems if s.ours and (timed := s.on(text)))
-    start = f"**In short.** {seconds:.0f} s of speech on {result.threads} threads of a {cpu} processor."
-    return f"{start} {'. '.join(sentences)}."
+    return f"**In short.** On {result.threads} threads of a {cpu} processor, {'; '.join(sentences)}."
 
 
 def _bench_table(result: Result) -> Iterator[list[str]]:

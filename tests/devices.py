@@ -17,7 +17,7 @@ _DEVICE_TYPE = 8  # where it lies in a DLTensor, behind the address of the data
 
 
 def on_device(array: np.ndarray, kind: str) -> Any:
-    """The array's memory as a tensor of a GPU that `stand_in` was called for."""
+    """The array's memory as a tensor of a GPU that `use_host_memory` was called for."""
     whole = np.ascontiguousarray(array)
     SIZES[whole.ctypes.data] = whole.nbytes
     return tvm_ffi.from_dlpack(_Labelled(whole, DEVICE_TYPES[kind]))

@@ -63,7 +63,7 @@ def obstacle(name: str) -> str | None:
     if runner is None:
         return reason
     tools = tools_for(target)
-    lacking = tools.lacking(recipe_of(name).precision)
+    lacking = tools.list_lacking_features(recipe_of(name).precision)
     libraries = tools.runner_libraries().values()
     compilers = {each.compiler for each in libraries if isinstance(each, CompiledLibrary)}
     problems = [runner.check(), tools.toolchain().check(), *(each.check() for each in compilers)]

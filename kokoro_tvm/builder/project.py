@@ -159,7 +159,10 @@ class Project:
         return owner.repair(path, copies)
 
     def _find_stage(self, name: str, recipes: Sequence[str]) -> Selection:
-        """Return the stage of a name, in the first of the recipes that has it. Raises RecipeError."""
+        """Return the stage of a name, in the first of the recipes that has it.
+
+        Raises RecipeError if none has it.
+        """
         names: list[str] = []
         for recipe in recipes:
             try:

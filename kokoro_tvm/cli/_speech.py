@@ -83,8 +83,7 @@ OmitOption: TypeAlias = Annotated[
     ),
 ]
 ThreadsOption: TypeAlias = Annotated[
-    int | None,
-    typer.Option("--threads", min=1, help="Number of threads.", show_default="the usable cores"),
+    int | None, typer.Option("--threads", min=1, help="Number of threads.", show_default="the usable cores")
 ]
 
 

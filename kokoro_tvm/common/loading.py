@@ -11,6 +11,9 @@ LOADED = "kokoro_tvm.loaded"
 
 
 def load(module: str) -> ModuleType:
-    """Import a module by its full name. Raises ImportError."""
+    """Import a module by its full name, and tell the build's audit hooks.
+
+    Raises ImportError if there is none.
+    """
     sys.audit(LOADED, module)
     return import_module(module)

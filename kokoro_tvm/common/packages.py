@@ -94,7 +94,7 @@ def install_stock_packages() -> None:
 
 
 def find_package_folder(module: str) -> Path:
-    """Return the folder of an installed package without importing it. Raises BuildError."""
+    """Return the folder of an installed package without importing it. Raises BuildError if it is missing."""
     spec = importlib.util.find_spec(module)
     if spec is None or spec.origin is None:
         raise BuildError(f"{module} is not installed: `pip install -e '.[build]'` brings it")

@@ -127,7 +127,7 @@ def choice_of(what: str, choices: Callable[[], Sequence[str]]) -> AfterValidator
     """Return a validator that refuses a word which is not among `choices()`; `what` is the kind of word."""
 
     def check(word: str) -> str:
-        """Return the word. Raises PydanticCustomError."""
+        """Return the word. Raises PydanticCustomError for an unknown one."""
         if word not in (valid := choices()):
             raise unknown_word_error(what, word, valid)
         return word

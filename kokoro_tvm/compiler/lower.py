@@ -179,10 +179,7 @@ def _import(program: torch.export.ExportedProgram, component: str, weights: Mapp
         stand_in = torch.zeros((), dtype=value.dtype).expand(value.shape)
         program.state_dict[name] = torch.nn.Parameter(stand_in, requires_grad=False)
     module = from_exported_program(
-        program,
-        keep_params_as_input=True,
-        custom_convert_map=dict(converters()),
-        run_ep_decomposition=False,
+        program, keep_params_as_input=True, custom_convert_map=dict(converters()), run_ep_decomposition=False
     )
     function = module["main"].without_attr("params")
     for bound in ("tir_var_upper_bound", "tir_var_lower_bound"):

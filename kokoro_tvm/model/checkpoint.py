@@ -67,7 +67,10 @@ def fetch(checkpoint: Checkpoint, out: Path, *, root: Path | None = None, log: L
 
 
 def _read_shipped_config(checkpoint: Checkpoint) -> bytes | None:
-    """Return the configuration, or None if this package ships no file of its name. Raises BuildError."""
+    """Return the configuration, or None if this package ships no file of its name.
+
+    Raises BuildError if its SHA-256 is not the pinned one.
+    """
     path = Path(__file__).with_name(checkpoint.config.file)
     if not path.is_file():
         return None
@@ -78,7 +81,10 @@ def _read_shipped_config(checkpoint: Checkpoint) -> bytes | None:
 def _write_synthetic(
     checkpoint: Checkpoint, source: SyntheticSource, config: bytes | None, out: Path, log: Log
 ) -> str:
-    """Write random weights and voices as a checkpoint; return their description. Raises BuildError."""
+    """Write random weights and voices as a checkpoint; return their description.
+
+    Raises BuildError without a configuration.
+    """
     from kokoro_tvm.model.synthetic import draw
 
     if config is None:
@@ -100,7 +106,10 @@ def _write_verified(
     out: Path,
     log: Log,
 ) -> None:
-    """Verify the files of a source, convert them and write the checkpoint. Raises BuildError."""
+    """Verify the files of a source, convert them and write the checkpoint.
+
+    Raises BuildError if a digest is not the pinned one.
+    """
     if material.config is not None:
         check_sha256(material.config, checkpoint.config.sha256, str(material.config))
         config = material.config.read_bytes()

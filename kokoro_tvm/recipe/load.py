@@ -85,7 +85,10 @@ def load_built(name: str, root: Path) -> Recipe:
 def read_recipe(
     path_or_name: str | os.PathLike[str], root: Path = ROOT, overrides: Sequence[str] = ()
 ) -> LoadedRecipe:
-    """Return a target recipe as `load_recipe` does, with the place of every value. Raises RecipeError."""
+    """Return a target recipe as `load_recipe` does, with the place of every value.
+
+    Raises RecipeError as that does.
+    """
     word = os.fspath(path_or_name)
     if isinstance(path_or_name, os.PathLike) or word.endswith((".yaml", ".yml")) or set(word) & set("/\\"):
         recipe, *others = read_file(Path(word))
@@ -120,7 +123,10 @@ def check_file(path: Path, root: Path = ROOT) -> tuple[LoadedRecipe | ModelFile,
 
 
 def _load(recipe: RawRecipe, index: RecipeIndex) -> LoadedRecipe | ModelFile:
-    """Merge, validate and resolve a recipe; a model's is only validated. Raises RecipeError."""
+    """Merge, validate and resolve a recipe; a model's is only validated.
+
+    Raises RecipeError if it is invalid.
+    """
     tree = index.resolve(recipe)
     if is_model(tree):
         _check_extends_no_model(recipe, index)
@@ -136,7 +142,10 @@ def _load(recipe: RawRecipe, index: RecipeIndex) -> LoadedRecipe | ModelFile:
 
 
 def _resolve_model(tree: YamlNode, index: RecipeIndex) -> YamlNode:
-    """Return the recipe of a target's model, merged with what it extends. Raises RecipeError."""
+    """Return the recipe of a target's model, merged with what it extends.
+
+    Raises RecipeError if there is none.
+    """
     name = tree.get("model")
     recipe = None if name is None or not isinstance(name.value, str) else index.find(name.value)
     model = None if recipe is None else index.resolve(recipe)

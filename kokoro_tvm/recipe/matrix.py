@@ -17,7 +17,10 @@ _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 
 
 def expand_matrix(tree: YamlNode, matrix: YamlNode) -> Iterator[tuple[str, YamlNode]]:
-    """Yield name and content of every recipe of a file with a `matrix`. Raises RecipeError."""
+    """Yield name and content of every recipe of a file with a `matrix`.
+
+    Raises RecipeError for an invalid one.
+    """
     if not matrix.entries:
         raise matrix.span.error(
             "`matrix`: expected a mapping of fields to their choices, {precision: [a, b]}"
@@ -43,9 +46,9 @@ def expand_matrix(tree: YamlNode, matrix: YamlNode) -> Iterator[tuple[str, YamlN
 
 
 def _read_name(matrix: YamlNode, axes: Mapping[str, Mapping[str, YamlNode]]) -> str:
-    """Return the template of names: `name` of the matrix, else its labels joined by `-`.
+    """Return the template of names: `name` of the matrix, else a `{FIELD}` for each axis, joined by `-`.
 
-    Raises RecipeError.
+    Raises RecipeError if `name` is no text, or a word in its braces is no axis.
     """
     node = matrix.get("name")
     if node is None:
@@ -58,7 +61,10 @@ def _read_name(matrix: YamlNode, axes: Mapping[str, Mapping[str, YamlNode]]) -> 
 
 
 def _read_exclude(matrix: YamlNode, axes: Mapping[str, Mapping[str, YamlNode]]) -> Iterator[dict[str, str]]:
-    """Yield the combinations to leave out: labels by the paths of axes. Raises RecipeError."""
+    """Yield the combinations to leave out: labels by the paths of axes.
+
+    Raises RecipeError for an unknown one.
+    """
     node = matrix.get("exclude")
     if node is None:
         return
@@ -97,7 +103,10 @@ def _apply_choice(tree: YamlNode, path: str, choice: YamlNode) -> YamlNode:
 
 
 def _list_choices(path: str, axis: YamlNode) -> dict[str, YamlNode]:
-    """Return the choices of a field by label. Raises RecipeError."""
+    """Return the choices of a field by label.
+
+    Raises RecipeError if there are none, or if two have one label.
+    """
     choices: dict[str, YamlNode] = {}
     for item in axis.items:
         if isinstance(item.value, dict | list):

@@ -79,12 +79,13 @@ def expand_gates_name(tree: YamlNode) -> YamlNode:
 def resolve_gates(tree: YamlNode, model: YamlNode) -> YamlNode:
     """Return a recipe with complete gates: over the model's `gate_sets` that they extend, and its `gates`.
 
-    A target recipe that names no set extends the one called as its precision. Raises RecipeError.
+    A target recipe that names no set extends the one called as its precision. Raises
+    RecipeError for an unknown set.
     """
     sets = {} if (whole := model.get("gate_sets")) is None else whole.entries
 
     def find(name: YamlNode, chain: tuple[str, ...]) -> YamlNode:
-        """Return the model's set of gates of a name. Raises RecipeError."""
+        """Return the model's set of gates of a name. Raises RecipeError for an unknown name."""
         word = str(name.value)
         if word not in sets:
             advice = hint(word, sorted(set(sets) - set(chain)))

@@ -60,7 +60,10 @@ def apply_overrides(recipe: RawRecipe, overrides: Sequence[str]) -> RawRecipe:
 
 
 def _parse_override(word: str) -> YamlNode:
-    """Return the tree of an override FIELD=VALUE. Raises RecipeError."""
+    """Return the tree of an override FIELD=VALUE.
+
+    Raises RecipeError if it is no such text, or FIELD cannot be tried.
+    """
     field, equals, value = word.partition("=")
     if not equals:
         raise RecipeError(f"--with {shorten(word)}: write FIELD=VALUE, such as buckets.frames=[512].")

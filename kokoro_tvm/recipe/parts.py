@@ -72,9 +72,8 @@ class ExtendableSpec(Spec):
 
     extends: Extended | tuple[Extended, ...] | None = Field(
         default=None,
-        description="Recipe, or list of recipes, to inherit from. Later ones override earlier ones, "
-        "and this recipe overrides all. `sets` is not inherited. They are files beside "
-        "this one or in `recipes/`.",
+        description="Recipe, or list of recipes, to inherit from. Later ones override earlier ones, and this "
+        "recipe overrides all. `sets` is not inherited. They are files beside this one or in `recipes/`.",
     )
 
 

@@ -80,7 +80,7 @@ class Recipe(Spec):
         return self.precision if target == self.target else "float32"
 
     def utterance(self, name: str | None = None) -> UtteranceSpec:
-        """Return the utterance of a name, or the first one. Raises InputError."""
+        """Return the utterance of a name, or the first one. Raises InputError for an unknown name."""
         by_name = {utterance.name: utterance for utterance in self.utterances}
         if name is not None and name not in by_name:
             raise InputError(

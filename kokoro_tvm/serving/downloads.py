@@ -45,7 +45,10 @@ class Downloads:
         self._lock = threading.Lock()
 
     def create(self, format: str) -> Download:
-        """Create a file, and delete old files, and the oldest beyond `max_bytes`. Raises OSError."""
+        """Create a file, and delete old files, and the oldest beyond `max_bytes`.
+
+        Raises OSError if it cannot be written.
+        """
         with self._lock:
             if self._folder is None:
                 self._folder = Path(tempfile.mkdtemp(prefix="kokoro-tvm-downloads-"))

@@ -160,7 +160,10 @@ class Guard:
         deadline = time.monotonic() + self._settings.request_timeout_s
 
         async def receive_bounded() -> Message:
-            """Receive a part of the body, and count its bytes. Raises ApiError."""
+            """Receive a part of the body, and count its bytes.
+
+            Raises ApiError if it is late, or too large alone or with others.
+            """
             nonlocal is_complete
             if is_complete:
                 return await receive()

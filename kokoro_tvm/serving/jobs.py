@@ -178,7 +178,10 @@ class SpeechJob(AbstractAsyncContextManager["SpeechJob"], AsyncIterator[Chunk]):
             self._scheduler.acquire(self)
 
     def without_turn(self, wait: Callable[[], T]) -> T:
-        """Return the result of `wait`, on the job's thread, while others compute. Raises CancelledError."""
+        """Return the result of `wait`, on the job's thread, while others compute.
+
+        Raises CancelledError if the job was cancelled.
+        """
         self._scheduler.release(self)
         result = wait()
         self._scheduler.acquire(self)
@@ -229,7 +232,7 @@ class SpeechJob(AbstractAsyncContextManager["SpeechJob"], AsyncIterator[Chunk]):
                 self._notify()
 
     def _work(self) -> None:
-        """Compute all chunks, on the job's thread. Raises CancelledError."""
+        """Compute all chunks, on the job's thread. Raises CancelledError if the job was cancelled."""
         stream = self._open_stream()
         with self._scheduler.lock:
             self._stream = stream

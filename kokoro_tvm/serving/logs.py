@@ -58,7 +58,7 @@ def _without_queries(node: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def start_logs(level: str = "info") -> None:
+def start_logs(level: str) -> None:
     """Log this package, uvicorn and asyncio on standard error from a level on; replace other handlers."""
     is_terminal = sys.stderr.isatty()
     handler = logging.StreamHandler()

@@ -19,16 +19,16 @@ def list_voices(voices: Voices, languages: Mapping[str, SpokenLanguage] = KOKORO
     ]
 
 
-def letter_of(language: str, languages: Mapping[str, SpokenLanguage], field: str) -> str:
+def letter_of(language: str, languages: Mapping[str, SpokenLanguage]) -> str:
     """Return the letter of a language of a bundle, by its letter or its tag in any case.
 
     Raises:
-        ApiError: The bundle does not speak it; `field` is the request's field.
+        ApiError: The bundle does not speak it; the error names the field `language`.
     """
     try:
         return find_language(language, languages)
     except InputError as error:
-        raise ApiError(400, str(error), field, "invalid_value") from error
+        raise ApiError(400, str(error), "language", "invalid_value") from error
 
 
 def describe_languages(languages: Mapping[str, SpokenLanguage]) -> dict[str, dict[str, str]]:

@@ -81,7 +81,7 @@ class Service:
             ApiError: The bundle does not speak the language.
         """
         tts = self.bundles.of(request.model)
-        code = request.language and letter_of(request.language, tts.bundle.languages, "language")
+        code = request.language and letter_of(request.language, tts.bundle.languages)
         if self.settings.log_texts and text is None:
             _log.info("text", extra={"text": request.input, "voice": request.voice})
         options = request.normalization_options
@@ -104,7 +104,7 @@ class Service:
         return self._submit_cached(open_stream, client, is_measured)
 
     def speak_phonemes(self, request: PhonemesRequest, client: HTTPConnection) -> SpeechJob:
-        """Start the job of a request for the speech of phonemes. Raises BusyError."""
+        """Start the job of a request for the speech of phonemes. Raises BusyError if the queue is full."""
         tts = self.bundles.of(request.model)
         lines: Sequence[str] = [line for line in request.phonemes.splitlines() if line.strip()]
 
@@ -141,7 +141,10 @@ class Service:
     def _submit_cached(
         self, open_stream: Callable[[], Stream], client: HTTPConnection | None, is_measured: bool
     ) -> SpeechJob:
-        """Start a job whose pieces are read from the cache if there is one. Raises BusyError."""
+        """Start a job whose pieces are read from the cache if there is one.
+
+        Raises BusyError if the queue is full.
+        """
 
         def open_cached() -> Stream:
             """Open the stream, with the cache around its renderer."""

@@ -54,7 +54,10 @@ def target_kind(name: str) -> TargetKind:
 
 
 def resolve(target: TargetSpec, precision: str = "float32") -> Machine:
-    """Resolve a recipe's `target` to a machine. Raises BuildError."""
+    """Resolve a recipe's `target` to a machine.
+
+    Raises BuildError if a tool for it is missing or refuses it.
+    """
     return target_kind(target.kind).resolve(target, precision)
 
 

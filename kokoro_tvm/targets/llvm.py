@@ -5,10 +5,19 @@ from __future__ import annotations
 import platform
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-from kokoro_tvm.common.cpu_features import AMX, ARM, BFLOAT16, FEATURES, FLOAT16, RISCV, X86, features_of_cpu
+from kokoro_tvm.common.cpu_features import (
+    AMX,
+    ARM,
+    BFLOAT16,
+    CPUINFO,
+    FEATURES,
+    FLOAT16,
+    RISCV,
+    X86,
+    features_of_cpu,
+)
 from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.common.features import Features
 from kokoro_tvm.common.platforms import WEB, Platform, parse_triple
@@ -169,10 +178,10 @@ def _tvm_target(options: Mapping[str, Any]) -> Any:
     return tvm.target.Target({"kind": "llvm"} | {key: value for key, value in options.items() if value})
 
 
-def _identify_cpu(cpuinfo: Path = Path("/proc/cpuinfo")) -> dict[str, Any]:
+def _identify_cpu() -> dict[str, Any]:
     """Return what identifies this CPU, without the compiler."""
-    if not cpuinfo.is_file():  # not Linux
+    if not CPUINFO.is_file():  # not Linux
         return {"machine": platform.machine(), "processor": platform.processor()}
-    lines = cpuinfo.read_text(encoding="utf-8").splitlines()
+    lines = CPUINFO.read_text(encoding="utf-8").splitlines()
     entries = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)}
     return {key: entries.get(key, "") for key in _IDENTITY}

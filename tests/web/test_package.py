@@ -181,6 +181,29 @@ def test_page_imports_the_package(project: Path, expected: Speech) -> None:
     assert np.array_equal(np.array(audio, np.float32), expected.audio)
 
 
+def test_plan_is_pythons_and_only_streams_cut_it(
+    bundle: Path, run: Callable[[str], Any], tts: Synthesizer
+) -> None:
+    text = "He ran all the way home to the big bad dog of the old man."
+    found = run(
+        f"""
+        import {{ Synthesizer }} from "kokoro-tvm";
+        const tts = await Synthesizer.open({json.dumps(str(bundle))});
+        const [text, options] = [{json.dumps(text)}, {{ voice: "af_heart" }}];
+        const plan = await tts.plan(text, options);
+        const speech = await tts.speak(text, options);
+        let chunks = 0;
+        for await (const {{ audio }} of tts.stream(text, options)) chunks += audio.length > 0;
+        tts.close();
+        console.log(JSON.stringify({{ plan: plan.toNode(), speech: speech.plan.toNode(), chunks }}));
+        """
+    )
+    with pytest.warns(SpeechWarning):
+        plan = tts.plan(text, voice="af_heart")
+    assert found["plan"] == found["speech"] == json.loads(plan.to_json())
+    assert found["chunks"] == len(plan.pieces) + 1
+
+
 def test_plan_can_be_stored_and_edited(bundle: Path, run: Callable[[str], Any]) -> None:
     found = run(
         f"""

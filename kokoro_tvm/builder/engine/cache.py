@@ -328,7 +328,7 @@ class Cache:
 
 
 def _read_content(system: AbstractFileSystem, path: str) -> bytes | None:
-    """Return the content of a record or list; None if there is none. Raises TooLargeError."""
+    """Return the content of a record or list; None if there is none. Raises TooLargeError above 16 MiB."""
     try:
         return b"".join(read_portions(system, path, _MAX_RECORD_BYTES))
     except FileNotFoundError:

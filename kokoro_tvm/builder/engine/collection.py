@@ -90,7 +90,7 @@ class _Remover:
         self._links: Counter[tuple[int, int]] = Counter()  # links removed, by device and inode
 
     def remove(self, path: Path) -> None:
-        """Remove a file, or only count it. Raises BuildError."""
+        """Remove a file, or only count it. Raises BuildError if that fails."""
         with translate_write_errors(path):
             stat = path.stat()
             identity = stat.st_dev, stat.st_ino
@@ -101,7 +101,7 @@ class _Remover:
                 path.unlink()
 
     def remove_folder(self, folder: Path) -> None:
-        """Remove a folder and its files, or only count these. Raises BuildError."""
+        """Remove a folder and its files, or only count these. Raises BuildError if that fails."""
         for path in sorted(folder.rglob("*")):
             if path.is_file() and not path.is_symlink():
                 self.remove(path)

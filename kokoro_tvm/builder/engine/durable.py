@@ -43,13 +43,16 @@ def translate_write_errors(path: Path) -> Iterator[None]:
 
 
 def make_folder(path: Path) -> None:
-    """Create a folder and its parents. Raises BuildError."""
+    """Create a folder and its parents. Raises BuildError if that fails."""
     with translate_write_errors(path):
         path.mkdir(parents=True, exist_ok=True)
 
 
 def write(path: Path, content: bytes) -> None:
-    """Write a file atomically, and wait until it is on the disk. Raises BuildError."""
+    """Write a file atomically, and wait until it is on the disk; create its folder.
+
+    Raises BuildError if that fails.
+    """
     partial = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.partial")
     with translate_write_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -97,7 +97,7 @@ def run_forked(
 def _run_in_turn(
     job: Callable[[str], None], names: Sequence[str], on_done: Callable[[str, float], None]
 ) -> None:
-    """Call the jobs one after another in this process. Raises BuildError."""
+    """Call the jobs one after another in this process. Raises BuildError for the first that raises."""
     for name in names:
         began = time.monotonic()
         try:

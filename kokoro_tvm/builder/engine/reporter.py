@@ -350,16 +350,17 @@ def _column(**settings: Any) -> Column:
     return Column(no_wrap=True, overflow="ellipsis", **settings)
 
 
-def make_reporter(events: EventLog | None = None, quiet: bool = False, verbose: bool = False) -> LineReporter:
+def make_reporter(quiet: bool = False, verbose: bool = False) -> LineReporter:
     """Return the reporter for standard output: a live view on a terminal, otherwise lines.
 
+    KOKORO_TVM_EVENTS may name a file, to which it logs events; a note says if that cannot be written.
+
     Args:
-        events: Log of events; if None, KOKORO_TVM_EVENTS may name a file.
         quiet: Print errors only.
         verbose: Print lines, also of stages that are up to date.
     """
-    path = os.environ.get("KOKORO_TVM_EVENTS")
-    if events is None and path:
+    events = None
+    if path := os.environ.get("KOKORO_TVM_EVENTS"):
         try:
             events = EventLog(Path(path))
         except BuildError as error:

@@ -60,7 +60,7 @@ class Budget:
                 self._changed.notify_all()
 
     def fits(self, needs: Needs, running: Sequence[Needs]) -> bool:
-        """Return whether a stage can run beside others."""
+        """Return whether a stage can run beside others. One without needs always can, and one alone."""
         if needs == Needs() or not running:
             return True
         together = [*running, needs]

@@ -130,7 +130,7 @@ class Stage:
         return record
 
     def sha256(self, output: str) -> str:
-        """Return the digest of an output from the record. Raises NotBuiltError."""
+        """Return the digest of an output from the record. Raises NotBuiltError if there is none."""
         return self.record().sha256(output)
 
     def read_json(self, output: str) -> Any:

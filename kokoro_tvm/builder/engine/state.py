@@ -42,7 +42,7 @@ class Failure:
     message: str
 
     def write(self, path: Path) -> None:
-        """Write the failure as JSON. Raises BuildError."""
+        """Write the failure as JSON. Raises BuildError if that fails."""
         durable.write(path, json.dumps(asdict(self), indent=1, ensure_ascii=False).encode())
 
 

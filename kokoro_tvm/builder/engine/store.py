@@ -366,7 +366,7 @@ def _read_content(path: Path) -> bytes:
 
 
 def _append_key(path: Path, key: str) -> None:
-    """Write a key as the last one of a list of keys. Raises BuildError."""
+    """Write a key as the last one of a list of keys. Raises BuildError if that fails."""
     if read_keys(path)[-1:] != [key]:
         durable.write(path, add_key(_read_content(path), key))
 

@@ -42,7 +42,7 @@ class CodeTrace:
     files: tuple[str, ...] = ()
 
     def write(self, path: Path) -> None:
-        """Write the trace as JSON. Raises OSError."""
+        """Write the trace as JSON. Raises OSError if that fails."""
         path.write_text(json.dumps(asdict(self)), encoding="utf-8")
 
 

@@ -39,7 +39,7 @@ def declare(
     toolchain = tools_for(recipe.target).toolchain()
 
     def compiler() -> dict[str, str]:
-        """Return the versions of linker, LLVM and C compiler. Raises BuildError."""
+        """Return the versions of linker, LLVM and C compiler. Raises BuildError if one is missing."""
         c = {"c": compiler_of(recipe).version()} if recipe.runtime.c else {}
         return {"linker": toolchain.version(), "llvm": llvm_version(), **c}
 

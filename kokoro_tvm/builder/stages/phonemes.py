@@ -69,6 +69,6 @@ def run(out: Path, inputs: Inputs, *, gates: dict[str, Any], sentences: str) -> 
             ]
     report = judge_phonemes(read, limits_of(judged, "phonemes"), judged.enforce)
     for utterance in report.report.utterances:
-        log(f"{utterance.name}: {dict((utterance.outputs or {})['phonemes'])}")
+        log(f"{utterance.name}: {dict(utterance.outputs['phonemes'])}")
     write_report(report, out / "phonemes.json")
     report.require()

@@ -35,7 +35,7 @@ def declare(place: Place, utterances: tuple[UtteranceSpec, ...], checkpoint: Sta
 def run(
     out: Path, inputs: Inputs, *, utterances: list[dict[str, Any]], cache: Path, again: bool = False
 ) -> None:
-    """Write the references. Compute those that `cache` lacks, or all of them if `again`."""
+    """Write the references, at a low priority. Compute those that `cache` lacks, or all if `again`."""
     os.nice(_NICENESS)
     from kokoro_tvm.builder.reference_store import ReferenceStore
     from kokoro_tvm.validation.reference.reference import save_reference

@@ -34,8 +34,7 @@ def diff(
         bool, typer.Option("--all", help="Print every difference, also of stages and files.")
     ] = False,
     audio: Annotated[
-        bool,
-        typer.Option("--audio", help="Also speak a sentence with both bundles, and compare the audio."),
+        bool, typer.Option("--audio", help="Also speak a sentence with both bundles, and compare the audio.")
     ] = False,
     json: JsonOption = False,
     root: RootOption = Path(),

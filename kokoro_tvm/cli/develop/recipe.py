@@ -61,8 +61,7 @@ def show(
     origin: Annotated[
         bool,
         typer.Option(
-            "--origin",
-            help="Print the file and line of every value instead, and what it overrides.",
+            "--origin", help="Print the file and line of every value instead, and what it overrides."
         ),
     ] = False,
 ) -> None:

@@ -34,8 +34,7 @@ def release(
         ),
     ] = None,
     key: Annotated[
-        Path | None,
-        typer.Option("--key", metavar="KEY", help="Sign everything with this private key (PEM)."),
+        Path | None, typer.Option("--key", metavar="KEY", help="Sign everything with this private key (PEM).")
     ] = None,
     root: RootOption = Path(),
 ) -> None:

@@ -13,8 +13,7 @@ from kokoro_tvm.cli._output import JsonOption, RootOption
 def verify(
     recipes: Annotated[list[str] | None, typer.Argument(help="Names of recipes.", show_default="all")] = None,
     everything: Annotated[
-        bool,
-        typer.Option("--all", help="Also read every file of the store, including earlier builds."),
+        bool, typer.Option("--all", help="Also read every file of the store, including earlier builds.")
     ] = False,
     repair: Annotated[
         bool,

@@ -118,7 +118,10 @@ def phonemize(
 
 
 def _read_portions(text: str, file: Path | None) -> Iterator[str]:
-    """Yield the text of the command, standard input, a text file or a document. Raises InputError."""
+    """Yield the text of the command, standard input, a text file or a document.
+
+    Raises InputError if that cannot be read or is no text.
+    """
     from kokoro_tvm.cli.speak._say import open_document
 
     if text == "-" and file is None:

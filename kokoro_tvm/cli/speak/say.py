@@ -158,9 +158,7 @@ def say(
     sha256: Annotated[
         str | None,
         typer.Option(
-            "--sha256",
-            metavar="HEX",
-            help="Refuse the bundle unless its `bundle.json` has this SHA-256.",
+            "--sha256", metavar="HEX", help="Refuse the bundle unless its `bundle.json` has this SHA-256."
         ),
     ] = None,
 ) -> None:

@@ -25,11 +25,7 @@ def register(app: typer.Typer) -> None:
     app.add_typer(group, name="voices")
 
 
-def voices(
-    context: typer.Context,
-    bundle: BundleOption = BUNDLE,
-    voices: VoicesOption = None,
-) -> None:
+def voices(context: typer.Context, bundle: BundleOption = BUNDLE, voices: VoicesOption = None) -> None:
     """List the voices of a bundle with language and gender."""
     if context.invoked_subcommand is not None:
         return

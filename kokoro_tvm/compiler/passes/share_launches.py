@@ -40,6 +40,7 @@ class _Scheduler:
     """Order of a block's bindings: as they are, except what a shared launch waits for."""
 
     def __init__(self, bindings: Sequence[Any], context: LoweringContext) -> None:
+        """Find what each binding needs, and which calls can share a launch."""
         self._bindings = bindings
         self._context = context
         places = {binding.var: place for place, binding in enumerate(bindings)}

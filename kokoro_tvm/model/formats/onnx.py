@@ -154,7 +154,10 @@ def _strip_scopes(name: str) -> str | None:
 
 
 def _load_graph(path: Path) -> GraphProto:
-    """Return the graph of a file, without the data that lies outside of it. Raises BuildError."""
+    """Return the graph of a file, without the data that lies outside of it.
+
+    Raises BuildError if it is no ONNX file.
+    """
     import onnx
     from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 

@@ -88,7 +88,10 @@ def resolve_attribute(dotted: str) -> Any:
 def _replace(
     patch: str, module: nn.Module, dotted: str, function: Callable[..., Any], undo: ExitStack
 ) -> None:
-    """Bind `function` on every module whose class still has the stock method. Raises BuildError."""
+    """Bind `function` on every module whose class still has the stock method.
+
+    Raises BuildError if none has it, or another patch has replaced it.
+    """
     stock, method = resolve_attribute(dotted), dotted.rpartition(".")[2]
     instances = [m for m in module.modules() if getattr(type(m), method, None) is stock]
     if not instances:

@@ -33,7 +33,7 @@ def download(
 
 
 def _download(source: HuggingFaceSource, name: str, work: Path, log: Log) -> Path:
-    """Download a file of a repository into `work`. Raises SourceUnavailableError."""
+    """Download a file of a repository into `work`. Raises SourceUnavailableError if that fails."""
     from huggingface_hub import hf_hub_download
 
     start = time.monotonic()

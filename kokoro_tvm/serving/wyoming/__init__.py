@@ -46,7 +46,7 @@ class WyomingServer:
         return port
 
     async def start(self, host: str, port: int) -> None:
-        """Listen at a port. Raises OSError."""
+        """Listen at a port. Raises OSError if it is taken."""
         settings = self._service.settings
         shared = settings.workers > 1 or None  # every process listens
         self._server = await asyncio.start_server(

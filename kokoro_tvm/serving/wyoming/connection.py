@@ -130,12 +130,12 @@ class Connection:
         elif event.type == "synthesize-start":
             await self._start(event)
         elif event.type == "synthesize-chunk" and self._text is not None:
-            self._text.put(_read_string(event, "text"))
+            self._text.put(_read_text(event))
         elif event.type == "synthesize-stop":
             await self._stop()
         elif event.type == "synthesize" and self._text is None:
             text = _Text(self._settings.max_characters)
-            text.put(_read_string(event, "text"))
+            text.put(_read_text(event))
             text.feed.end()
             await self._speak(self._submit(event, text.feed))
         # Other events are for other services. A `synthesize` between start and stop repeats the whole text,
@@ -175,7 +175,10 @@ class Connection:
         return self._job
 
     def _choose_voice(self, event: Event) -> str | None:
-        """Return the voice of an event, by name or language; None for the default. Raises ApiError."""
+        """Return the voice of an event, by name or language; None for the default.
+
+        Raises ApiError if there is none.
+        """
         voice: Any = event.data.get("voice") or {}
         if not isinstance(voice, dict):
             raise ApiError(400, "`voice` should be an object.", "voice", "invalid_type")
@@ -256,13 +259,13 @@ class _Text:
         self.feed.put(chunk)
 
 
-def _read_string(event: Event, field: str) -> str:
-    """Return a text of an event. Raises ApiError if it is missing or of another type."""
-    return _validate(_STRING, event.data.get(field), field)
+def _read_text(event: Event) -> str:
+    """Return the text of an event. Raises ApiError if it is missing or of another type."""
+    return _validate(_STRING, event.data.get("text"), "text")
 
 
 def _validate(adapter: TypeAdapter[str], value: Any, field: str) -> str:
-    """Return a valid value. Raises ApiError."""
+    """Return a valid value. Raises ApiError for an invalid one."""
     try:
         return adapter.validate_python(value, strict=True)
     except ValidationError as error:

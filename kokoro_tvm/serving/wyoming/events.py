@@ -107,7 +107,7 @@ def _read_length(head: Mapping[str, Any], name: str, limit: int) -> int:
 
 
 async def _parse_object(data: bytearray) -> dict[str, Any]:
-    """Parse a JSON object. Raises ApiError."""
+    """Parse a JSON object. Raises ApiError if it is none."""
     node = await read_json(data, "The event")
     if not isinstance(node, dict):
         raise _invalid_event("it is not a JSON object")

@@ -81,7 +81,8 @@ class Runner(ABC):
     def start(self, program: Path, libraries: Sequence[Path] = ()) -> Start | None:
         """Return how to start a program of the target's platform; None if only libraries are executed.
 
-        `libraries` is the TVM runtime, for a runner that `needs_runtime`. Raises BuildError.
+        `libraries` is the TVM runtime, for a runner that `needs_runtime`. Raises BuildError if the program
+        cannot be prepared.
         """
         return None
 
@@ -89,7 +90,10 @@ class Runner(ABC):
 def open_synthesizer(
     runner: Runner, bundle: Path, threads: int, libraries: Sequence[Path] = ()
 ) -> Synthesizer:
-    """Open a synthesizer whose components a runner executes; see `Runner.session`. Raises BundleError."""
+    """Open a synthesizer whose components a runner executes; see `Runner.session`.
+
+    Raises BundleError for an invalid bundle.
+    """
     from kokoro_tvm.runtime import read_bundle
 
     return open_parts(runner, read_bundle(bundle), threads, libraries)

@@ -47,6 +47,7 @@ class Browser(RunnerProcess):
     """Server process whose requests a page of a browser answers."""
 
     def __init__(self, program: str, name: str, runtime: Path, settings: str) -> None:
+        """Serve the page on this machine, and start a browser that opens it with a new profile."""
         self._exchanges = _Exchanges(runtime)
         self._http = _serve(self._exchanges)
         profile = mkdtemp(prefix="kokoro-tvm-chromium-")

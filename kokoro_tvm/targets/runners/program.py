@@ -57,10 +57,10 @@ class SpeakProgram:
         seed: int = 0,
         noise: NDArray[np.float32] | None = None,
     ) -> ProgramOutput:
-        """Synthesize one utterance with the noise of a seed, or with noise (samples,). Raises BundleError.
+        """Synthesize one utterance with the noise of a seed, or with noise (samples,).
 
         `request` is phonemes, whose silent ends are not drawn out at a low speed, or tokens (T,) as they
-        are.
+        are. Raises BundleError if the program fails.
         """
         with TemporaryDirectory(prefix="kokoro-tvm-") as name:
             out = Path(name, "out.wav")
@@ -80,7 +80,7 @@ class SpeakProgram:
     def synthesize_text(
         self, text: str, voice: str, decode: bool
     ) -> tuple[list[str], NDArray[np.float32] | None]:
-        """Read a text with the noise of seed 0. Raises BundleError.
+        """Read a text with the noise of seed 0. Raises BundleError if the program fails.
 
         Returns:
             The words as the program prints them, and the audio (samples,), None unless `decode`.

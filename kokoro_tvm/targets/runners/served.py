@@ -132,7 +132,10 @@ class Served(Serving):
             return server
 
     def _compile(self, sources: Sequence[str], program: Path, libraries: Sequence[Path]) -> Path:
-        """Compile a program, with copies of the TVM runtime beside it. Raises BuildError."""
+        """Compile a program, with copies of the TVM runtime beside it.
+
+        Raises BuildError if the compiler fails.
+        """
         self.compiler.version(*_PURPOSE)
         copies = [Path(shutil.copyfile(path, program.with_name(path.name))) for path in libraries]
         self.compiler.compile(

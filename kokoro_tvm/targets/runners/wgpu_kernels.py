@@ -30,7 +30,7 @@ _WRITES = "paramWriteAccess:"
 
 @cache
 def _open_device() -> Any:
-    """Open the adapter with the features and limits that kernels need. Raises BuildError."""
+    """Open the adapter with the features and limits that kernels need. Raises BuildError if there is none."""
     gpu = adapter()
     optional = {"shader-f16", "subgroup"} & set(gpu.features)
     limits = {"max-storage-buffers-per-shader-stage": _STORAGE_BUFFERS}

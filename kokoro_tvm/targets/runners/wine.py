@@ -42,7 +42,7 @@ class Wine(Served):
         return [str(path) for path in libraries if "tvm_ffi" in path.name]
 
     def _start(self, program: Path) -> Start:
-        """Return how to start a program in an empty Wine folder, which is removed at its end."""
+        """Create an empty Wine folder; return how to start a program in it, whose end removes it."""
         # Setting the folder up as a Windows would take 7 s and 700 MB. Without that, Wine loads libraries
         # from its installation.
         folder = TemporaryDirectory(prefix="kokoro-tvm-wine-")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -42,8 +41,17 @@ LIGHT = ChartColors("#ffffff", "#1c1d20", "#b3471d", "#a9adb6")
 DARK = ChartColors("#0d1117", "#e6e8ec", "#f09a6a", "#5d6470")
 
 _TICKS = (0.5, 0.1, 0.01, 0.001, 0.0001)  # distances of a correlation from 1
-_MIDDLE = 0.01  # points to the right of it have their names on the left
-_LINE = 0.045  # height of a name, as a share of the axis
+_RADIUS = 5.0  # of a point, in pixels
+_SIDES = (  # where a name may be: its shift from the point in points of 1/72 inch, and its alignment
+    ((8, 0), "left", "center"),
+    ((-8, 0), "right", "center"),
+    ((0, 7), "center", "bottom"),
+    ((0, -7), "center", "top"),
+    ((5, 7), "left", "bottom"),
+    ((5, -7), "left", "top"),
+    ((-5, 7), "right", "bottom"),
+    ((-5, -7), "right", "top"),
+)
 
 
 def can_draw() -> bool:
@@ -67,13 +75,12 @@ def draw_chart(path: Path, result: Result, colors: ChartColors = LIGHT) -> None:
         figure, axes = pyplot.subplots(figsize=(8.0, 5.0))
         axes.set_xscale("log")
         axes.set_yscale("log")
-        for distance, speed, system in points:
-            color = colors.ours if system.ours else colors.peers
-            axes.scatter(distance, speed, s=64 if system.ours else 40, color=color, zorder=3)
         axes.set_xlim(1.0, _TICKS[-1] / 2)  # what is like the stock model is to the right
         speeds = [speed for _, speed, _ in points] or [1.0]
         axes.set_ylim(0.6 * min(speeds), 1.5 * max(speeds))
-        _label(axes, points)
+        for distance, speed, system in points:
+            color = colors.ours if system.ours else colors.peers
+            axes.scatter(distance, speed, s=64 if system.ours else 40, color=color, zorder=3)
         axes.set_xticks(_TICKS, [f"{1 - distance:.5g}" for distance in _TICKS])
         axes.yaxis.set_major_locator(matplotlib.ticker.LogLocator(subs=(1.0, 2.0, 5.0)))
         axes.yaxis.set_major_formatter("{x:g}x")
@@ -91,7 +98,9 @@ def draw_chart(path: Path, result: Result, colors: ChartColors = LIGHT) -> None:
             ha="right",
             fontsize=7,
         )
-        figure.tight_layout()
+        figure.tight_layout(rect=(0, 0.02, 1, 1))
+        if points:
+            _label(axes, points)
         try:
             with whole_file(path) as temporary:
                 figure.savefig(temporary, format="png", dpi=110)
@@ -109,18 +118,31 @@ def _points(result: Result) -> list[tuple[float, float, SystemResult]]:
 
 
 def _label(axes: Any, points: list[tuple[float, float, SystemResult]]) -> None:
-    """Write the systems' names beside their points, those of near neighbours one below the other."""
-    low, high = map(math.log, axes.get_ylim())
-    gap = _LINE * (high - low)
-    for side, shift in (("left", 1 / 1.15), ("right", 1.15)):
-        above = math.inf
-        for distance, speed, system in sorted(points, key=lambda point: -point[1]):
-            if (distance > _MIDDLE) != (side == "left"):
-                continue
-            above = min(math.log(speed), above - gap)
-            weight = "bold" if system.ours else "normal"
-            place = distance * shift, math.exp(above)
-            axes.text(*place, system.title, ha=side, va="center", fontsize=9, weight=weight)
+    """Write the name of every system beside its point, on the first side where it covers nothing."""
+    from matplotlib.transforms import Bbox
+
+    centres = axes.transData.transform([(distance, speed) for distance, speed, _ in points])
+    taken = [Bbox.from_extents(x - _RADIUS, y - _RADIUS, x + _RADIUS, y + _RADIUS) for x, y in centres]
+    for distance, speed, system in sorted(points, key=lambda point: not point[2].ours):
+        for shift, horizontal, vertical in _SIDES:
+            name = axes.annotate(
+                system.title,
+                (distance, speed),
+                shift,
+                textcoords="offset points",
+                ha=horizontal,
+                va=vertical,
+                fontsize=9,
+                weight="bold" if system.ours else "normal",
+            )
+            box = name.get_window_extent()
+            is_inside = axes.bbox.x0 < box.x0 and box.x1 < axes.bbox.x1
+            if is_inside and not any(box.overlaps(other) for other in taken):
+                break
+            name.remove()
+        else:  # there is no room
+            axes.add_artist(name)
+        taken.append(box)
 
 
 def _distance(fidelity: float) -> float:

@@ -19,8 +19,8 @@ from kokoro_tvm.validation.measure.gates import (
     judge_output,
     limits_of,
     missed_lines,
-    number,
     summarize_missed,
+    to_json,
 )
 from kokoro_tvm.validation.measure.metrics import measure, measure_audio
 from kokoro_tvm.validation.reference.reference import INPUTS, OUTPUTS, Reference
@@ -49,14 +49,7 @@ class LengthSample:
 
     def to_json(self) -> dict[str, Any]:
         """Return the sample as JSON data."""
-        return {
-            "component": self.component,
-            "length": self.length,
-            "output": self.output,
-            "status": self.status,
-            "metrics": {name: number(value) for name, value in self.metrics.items()},
-            "verdicts": [v.to_json() for v in self.verdicts],
-        }
+        return to_json(self, "component", "length", "output", "status", "metrics", "verdicts")
 
 
 @dataclass(frozen=True)

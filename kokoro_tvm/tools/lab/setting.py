@@ -76,7 +76,7 @@ class Lab:
 
     @cached_property
     def tvm(self) -> TvmEngine:
-        """The bundle's code. Raises BundleError."""
+        """The bundle's code, loaded at first use. Raises BundleError if this machine cannot run it."""
         from kokoro_tvm.runtime.session.session import Session
         from kokoro_tvm.validation.measure.engine import TvmEngine
 

@@ -15,7 +15,7 @@ from kokoro_tvm.runtime import write_wav
 from kokoro_tvm.tools.lab.setting import Lab
 from kokoro_tvm.validation.measure.compare import Pair, compare
 from kokoro_tvm.validation.measure.engine import run_chain
-from kokoro_tvm.validation.measure.gates import missed_lines, summarize_missed
+from kokoro_tvm.validation.measure.gates import missed_lines, summarize_missed, to_json
 from kokoro_tvm.validation.reference.reference import DYNAMIC, TRUTH
 from kokoro_tvm.validation.reference.steps import Steps, save_steps
 
@@ -53,16 +53,9 @@ class StepsReport:
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as JSON data."""
-        return {
-            "schema": 1,
-            "bundle": self.bundle,
-            "enforce": self.enforce,
-            "utterance": self.utterance.model_dump(mode="json"),
-            "frames": self.frames,
-            "passed": not self.missed,
-            "missed": self.missed,
-            "pairs": [pair.to_json() for pair in self.pairs],
-        }
+        head = {"schema": 1, "bundle": self.bundle, "enforce": self.enforce}
+        head |= {"utterance": self.utterance.model_dump(mode="json"), "frames": self.frames}
+        return head | {"passed": not self.missed} | to_json(self, "missed", "pairs")
 
 
 def compute_regimes(lab: Lab, utterance: UtteranceSpec, given_durations: bool = False) -> dict[str, Steps]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from kokoro_tvm.validation.measure.gates import Verdict, judge_output, limits_of, none_off, number
+from kokoro_tvm.validation.measure.gates import Verdict, judge_output, limits_of, none_off, to_json
 from kokoro_tvm.validation.measure.metrics import count_off, measure, measure_audio
 from kokoro_tvm.validation.reference.reference import DYNAMIC, TRUTH
 from kokoro_tvm.validation.reference.steps import STEPS, Step, Steps, Tail
@@ -42,14 +42,7 @@ class StepRow:
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields as JSON data."""
-        return {
-            "step": self.step,
-            "status": self.status,
-            "reason": self.reason,
-            "metrics": {k: number(v) for k, v in self.metrics.items()} if self.metrics else None,
-            "tail": self.tail.to_json() if self.tail else None,
-            "verdicts": [v.to_json() for v in self.verdicts],
-        }
+        return to_json(self, "step", "status", "reason", "metrics", "tail", "verdicts")
 
 
 @dataclass(frozen=True)
@@ -75,14 +68,9 @@ class Pair:
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields as JSON data."""
-        first = self.first_missed
-        return {
-            "reference": self.reference,
-            "value": self.value,
-            "judged": self.judged,
-            "first_missed": first.step if first else None,
-            "steps": [row.to_json() for row in self.rows],
-        }
+        first = {"first_missed": self.first_missed.step if self.first_missed else None}
+        steps = {"steps": [row.to_json() for row in self.rows]}
+        return to_json(self, "reference", "value", "judged") | first | steps
 
 
 def compare(value: Steps, reference: Steps, gates: Gates, pytorch: Steps | None = None) -> Pair:

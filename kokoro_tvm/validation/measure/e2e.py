@@ -31,8 +31,8 @@ from kokoro_tvm.validation.measure.gates import (
     judge_medians,
     limits_of,
     missed_lines,
-    number,
     summarize_missed,
+    to_json,
 )
 from kokoro_tvm.validation.measure.metrics import count_off, finite_fraction, measure_audio
 from kokoro_tvm.validation.reference.reference import DYNAMIC, Rendering, SpeechReference
@@ -136,30 +136,14 @@ class EndToEnd:
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as JSON data; infinities and NaN become "inf", "-inf" and "nan"."""
-        return {
-            "schema": SCHEMA,
-            "bundles": list(self.bundles),
-            "passed": self.passed,
-            "missed": self.missed(),
-            "overall": {bundle: [v.to_json() for v in verdicts] for bundle, verdicts in self.overall.items()},
-            "utterances": [
-                {
-                    "name": u.name,
-                    "phonemes": u.phonemes,
-                    "voice": u.voice,
-                    "frames": u.frames,
-                    "sides": {
-                        side: {metric: number(value) for metric, value in metrics.items()}
-                        for side, metrics in u.sides.items()
-                    },
-                    "status": {bundle: u.status(bundle) for bundle in self.bundles},
-                    "verdicts": {
-                        bundle: [v.to_json() for v in verdicts] for bundle, verdicts in u.verdicts.items()
-                    },
-                }
-                for u in self.utterances
-            ],
-        }
+        head = {"schema": SCHEMA, **to_json(self, "bundles", "passed"), "missed": self.missed()}
+        utterances = [
+            to_json(u, "name", "phonemes", "voice", "frames", "sides")
+            | {"status": {bundle: u.status(bundle) for bundle in self.bundles}}
+            | to_json(u, "verdicts")
+            for u in self.utterances
+        ]
+        return head | to_json(self, "overall") | {"utterances": utterances}
 
 
 def measure_likeness(rendering: Rendering, reference: SpeechReference) -> dict[str, float]:
@@ -243,7 +227,7 @@ def render(synthesizer: Synthesizer, reference: SpeechReference) -> Rendering:
 def render_all(
     synthesizer: Synthesizer,
     references: Sequence[SpeechReference],
-    progress: Callable[[str], None] = lambda _: None,
+    progress: Callable[[str], None],
 ) -> dict[str, Rendering]:
     """Render every utterance that fits a bundle's buckets, by name.
 

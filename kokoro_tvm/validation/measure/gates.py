@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -53,10 +53,7 @@ class Verdict:
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields as JSON data."""
-        limit = None if self.limit is None else number(self.limit)
-        value = number(self.value)
-        judged = {"output": self.where, "gate": self.gate, "value": value, "limit": limit}
-        return judged | {"status": self.status}
+        return {"output": self.where} | to_json(self, "gate", "value", "limit", "status")
 
     def __str__(self) -> str:
         """`f0: snr_db 41.2, min_snr_db 60`."""
@@ -75,7 +72,7 @@ class UtteranceReport:
     """Tokens or frames, by the axis of the artifact; frames for speech."""
     reason: str = ""
     """Why it was not run; empty if it was. Such an utterance never counts as passed."""
-    outputs: Mapping[str, Mapping[str, float]] | None = None
+    outputs: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     verdicts: tuple[Verdict, ...] = ()
 
     @property
@@ -85,6 +82,10 @@ class UtteranceReport:
             return f"not run: {self.reason}"
         judged = {v.status for v in self.verdicts} - {"not run"}
         return "passed" if judged == {"passed"} else "failed"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields as JSON data."""
+        return to_json(self, "name", "length", "status", "outputs", "verdicts")
 
 
 @dataclass(frozen=True)
@@ -128,29 +129,8 @@ class Report:
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as JSON data; infinities and NaN become "inf", "-inf" and "nan"."""
-        return {
-            "schema": SCHEMA,
-            "component": self.component,
-            "bucket": self.bucket,
-            "passed": self.passed,
-            "enforce": self.enforce,
-            "runner": self.runner,
-            "missed": self.missed(),
-            "utterances": [
-                {
-                    "name": u.name,
-                    "length": u.length,
-                    "status": u.status,
-                    "outputs": {
-                        output: {metric: number(value) for metric, value in metrics.items()}
-                        for output, metrics in (u.outputs or {}).items()
-                    },
-                    "verdicts": [v.to_json() for v in u.verdicts],
-                }
-                for u in self.utterances
-            ],
-            "overall": [v.to_json() for v in self.overall],
-        }
+        head = to_json(self, "component", "bucket", "passed", "enforce", "runner")
+        return {"schema": SCHEMA, **head, "missed": self.missed(), **to_json(self, "utterances", "overall")}
 
 
 def missed_lines(verdicts: Iterable[tuple[str, Verdict]]) -> list[str]:
@@ -262,6 +242,17 @@ def write_report(report: Jsonable, path: Path) -> None:
         partial.replace(path)
 
 
-def number(value: float) -> float | str:
-    """Return a finite value, or "inf", "-inf" or "nan" for JSON."""
-    return value if math.isfinite(value) else str(value)
+def to_json(record: object, *names: str) -> dict[str, Any]:
+    """Return attributes of a record as JSON data; infinities and NaN become "inf", "-inf" and "nan"."""
+    return {name: _convert(getattr(record, name)) for name in names}
+
+
+def _convert(value: Any) -> Any:
+    """Convert a value, and the values in it, to JSON data; records by their `to_json`."""
+    if isinstance(value, Mapping):
+        return {key: _convert(item) for key, item in value.items()}
+    if isinstance(value, tuple):
+        return [_convert(item) for item in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    return value.to_json() if hasattr(value, "to_json") else value

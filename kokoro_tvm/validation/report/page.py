@@ -153,7 +153,7 @@ def _summarize_artifact(report: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _measure_bar(cell: Cell) -> _Bar | None:
-    """Return the bar of a least value in decibels; None for other gates and for values without a limit."""
+    """Return the bar of a least value in decibels; None for other gates, and without a limit or number."""
     if not cell.gate.startswith("min_") or not cell.gate.endswith("_db") or cell.limit is None:
         return None
     if np.isnan(float(cell.value)):

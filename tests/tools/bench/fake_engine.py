@@ -1,9 +1,8 @@
 """An engine without a model for worker processes of tests; its path decides how it behaves.
 
-"refuse": does not open. "crash": dies of a signal when it speaks. "chatty": prints to standard output.
-"environment": returns an environment variable as details. "mute": dies if it should speak without noise.
-Anything else: returns 100 frames of silence an utterance, without noise a sine wave, and 0.01 s for the component
-"decoder".
+"refuse": does not open. "crash": dies of a signal when it speaks. "mute": the same, but only without noise.
+"chatty": prints to standard output. "environment": returns an environment variable as details. Anything else:
+returns 100 frames of silence an utterance, without noise a sine wave, and 0.01 s for the component "decoder".
 """
 
 from __future__ import annotations

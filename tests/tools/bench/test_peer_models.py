@@ -125,7 +125,10 @@ def test_static_int8_quantizes_the_decoder_alone(
         helper.make_node("Cast", ["input_ids"], ["ids"], to=TensorProto.FLOAT),
         helper.make_node("Unsqueeze", ["ids", "axis"], ["x0"]),
         helper.make_node("ReduceMax", ["style"], ["loudest"], keepdims=0),
-        *(helper.make_node("Conv", [f"x{i}", f"w{i}"], [f"x{i + 1}"], name=name) for i, name in enumerate(names)),
+        *(
+            helper.make_node("Conv", [f"x{i}", f"w{i}"], [f"x{i + 1}"], name=name)
+            for i, name in enumerate(names)
+        ),
         helper.make_node("Mul", ["x3", "loudest"], ["louder"]),
         helper.make_node("Mul", ["louder", "speed"], ["waveform"]),
     ]

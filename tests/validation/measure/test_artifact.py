@@ -52,8 +52,8 @@ def test_correct_output_passes(component: str, references: list[Reference], gate
     report.require()
     assert [u.status for u in report.utterances] == ["passed", "passed"]
     for utterance in report.utterances:
-        assert tuple(utterance.outputs or ()) == OUTPUTS[component]
-        for measured in (utterance.outputs or {}).values():
+        assert tuple(utterance.outputs) == OUTPUTS[component]
+        for measured in utterance.outputs.values():
             assert measured["snr_db"] > 120
             assert measured["finite_fraction"] == 1.0
             assert measured["gain_db"] == pytest.approx(measured["snr_db"] - measured["pytorch_snr_db"])
@@ -74,7 +74,7 @@ def test_wrong_output_fails(
 def test_decoder_must_gain_over_pytorch(references: list[Reference], gates: Gates) -> None:
     report = validate_component("decoder", answering("decoder", references, "fed_dynamic"), references, gates)
     for utterance in report.utterances:
-        assert (utterance.outputs or {})["audio"]["gain_db"] == 0.0
+        assert utterance.outputs["audio"]["gain_db"] == 0.0
     assert "gain_db 0, min_gain_db 10" in report.missed()[0]
 
 

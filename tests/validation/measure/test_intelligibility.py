@@ -81,7 +81,7 @@ def distance(a: list[str], b: list[str]) -> int:
 def rate(sentence: str, understood: str) -> float:
     """Return the word error rate of one sentence."""
     report = validate_intelligibility([Transcript("a", sentence, understood, sentence)], GATE)
-    return (report.utterances[0].outputs or {})["all"]["word_error_rate"]
+    return report.utterances[0].outputs["all"]["word_error_rate"]
 
 
 def heard(ours: int, stock: int) -> list[Transcript]:
@@ -100,7 +100,6 @@ def test_gate_counts_errors_of_the_bundle_only(ours: int, stock: int, passed: bo
     report = validate_intelligibility(heard(ours, stock), GATE)
     (utterance,) = report.utterances
     assert report.passed is passed
-    assert utterance.outputs is not None
     assert list(utterance.outputs) == ["a", "b", "all"]
     assert utterance.outputs["a"]["word_error_rate"] == ours / 100
     assert utterance.outputs["all"]["stock_word_error_rate"] == stock / 200

@@ -54,7 +54,7 @@ def intelligibility(
     report = validate_intelligibility(heard, limits)
     (utterance,) = report.utterances  # the 24 sentences are judged as one
     out = console(json=json)
-    out.print(_table(utterance.outputs or {}))
+    out.print(_table(utterance.outputs))
     for verdict in utterance.verdicts:
         out.print(f"{verdict}: {verdict.status}", highlight=False, soft_wrap=True)
     write_json(json_file, report.to_json() | {"heard": [asdict(h) for h in heard]}, json)

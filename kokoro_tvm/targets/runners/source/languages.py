@@ -54,7 +54,7 @@ _POSITION = re.compile(r"\w+ \w+ \[\[(\w+)\]\]")
 def _metal_arguments(parameters: list[str], function: DeviceFunction) -> list[str]:
     """Return the values of buffers in order, then a struct of all other values, eight bytes each.
 
-    Raises BuildError.
+    Raises BuildError for a parameter of an unknown kind.
     """
     types = function.arguments
     buffers = [i for i, (code, _, _) in enumerate(types) if code == POINTER]

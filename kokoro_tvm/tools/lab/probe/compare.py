@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kokoro_tvm.tools.lab.probe.values import Value
-from kokoro_tvm.validation.measure.gates import number
+from kokoro_tvm.validation.measure.gates import to_json
 from kokoro_tvm.validation.measure.metrics import finite_fraction, snr_db
 
 Array = NDArray[Any]
@@ -45,8 +45,7 @@ class Summary:
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields as JSON data."""
-        data = {key: number(value) for key, value in asdict(self).items() if key != "head"}
-        return data | {"head": [number(value) for value in self.head]}
+        return to_json(self, *(field.name for field in fields(self)))
 
 
 @dataclass(frozen=True)
@@ -68,18 +67,9 @@ class ProbeRow:
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields as JSON data."""
-        return {
-            "name": self.value.name,
-            "operation": self.value.operation,
-            "weights": list(self.value.weights),
-            "shape": list(self.shape),
-            "dtype": self.value.dtype,
-            "tvm": self.tvm.to_json(),
-            "pytorch": self.pytorch.to_json(),
-            "error": number(self.error),
-            "pytorch_error": number(self.pytorch_error),
-            "diverges": self.diverges,
-        }
+        value = to_json(self.value, "name", "operation", "weights")
+        row = to_json(self, "tvm", "pytorch", "error", "pytorch_error", "diverges")
+        return {**value, "shape": list(self.shape), "dtype": self.value.dtype, **row}
 
 
 def compare(value: Value, tvm: Array, pytorch: Array, truth: Array, tolerance: float) -> ProbeRow:

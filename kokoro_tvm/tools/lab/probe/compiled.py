@@ -28,6 +28,7 @@ class CompiledSubject:
     """A program derived from the subject's, compiled as its artifact is, with the library in `folder`."""
 
     def __init__(self, subject: Subject, program: ExportedProgram, folder: Path) -> None:
+        """Lower, compile and load the program."""
         lowered = lower(
             program,
             component=subject.component,

@@ -60,15 +60,10 @@ class ProbeResult:
 
     def to_json(self) -> dict[str, Any]:
         """Return the result as JSON data."""
-        return {
-            "artifact": self.artifact,
-            "tolerance": self.tolerance,
-            "allowance": ALLOWANCE,
-            "alone": self.alone,
-            "wanted": self.requested,
-            "first_diverging": self.first.value.name if self.first else None,
-            "values": [row.to_json() for row in self.rows],
-        }
+        head = {"artifact": self.artifact, "tolerance": self.tolerance, "allowance": ALLOWANCE}
+        first = self.first.value.name if self.first else None
+        head |= {"alone": self.alone, "wanted": self.requested, "first_diverging": first}
+        return head | {"values": [row.to_json() for row in self.rows]}
 
 
 @dataclass(frozen=True)
