@@ -104,6 +104,7 @@ def test_language_files_are_valid() -> None:
     [
         ("{kind: measures, cost: 1}", "10:5", "no rule has the kind `measures`; did you mean `measure`?"),
         ("{kind: measure, cost: 1, near: 'a+'}", "10:5", "repeats without a bound"),
+        ("{kind: measure, cost: 1, alone: [spoon]}", "10:5", "no rule has the kind `spoon`"),
         ("{kind: measure, cost: 0}", "10:27", "0 is too small"),
     ],
 )
