@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import srsly
 from front_end_data import LABELS, shipped, toy_files, toy_front_end
@@ -26,7 +27,8 @@ from kokoro_tvm.model.front_end.yields import FILES
 from kokoro_tvm.recipe.front_end import FrontEndSpec
 from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
 from kokoro_tvm.runtime.text.frontend.english import EnglishFrontEnd
-from kokoro_tvm.runtime.text.frontend.joint_ngrams import JointNgrams
+from kokoro_tvm.runtime.text.frontend.joint_ngrams import JointNgrams, pack_ngrams
+from kokoro_tvm.runtime.text.frontend.letter_network import MAX_COST, LetterNetwork
 from kokoro_tvm.runtime.text.frontend.source import SourceText
 
 OBJECTS = srsly.msgpack_dumps({b"nd": True, b"type": "|O", b"kind": b"", b"shape": [1], b"data": bytes(8)})
@@ -190,6 +192,34 @@ def test_joint_ngrams_reads_one_primary_stress() -> None:
     assert letters.read("ofte") == "ˈəftə"
 
 
+def test_letter_network_prefers_a_graphone_by_letters_far_away() -> None:
+    graphones = [("a", "A"), ("a", "a"), *((letter, letter) for letter in "bfns")]
+    count = len(graphones) + 1
+    columns = [[count] + [0] * count, [0, *range(count)], [0, 8, 16, *[8] * (count - 2)], [0] * (count + 1)]
+    model = pack_ngrams(graphones, [np.array(column) for column in columns])
+    embedding = np.zeros((5, 27, 1), np.int8)
+    embedding[2, 19] = 16  # s
+    weights = np.zeros((2, 3, 1, 1), np.int8)
+    weights[:, 2] = 1  # of the last of three letters
+    tensors = {
+        "network.embedding": embedding,
+        "network.weights": weights,
+        "network.biases": np.zeros((3, 1), np.int32),
+        "network.layers": np.array([(0, 4), (1, 0), (4, 1), (0, 2)], np.int32),
+        "network.us.weights": np.array([[4], [0], [0], [0]], np.int8),
+        "network.us.biases": np.zeros(4, np.int32),
+        "network.us.scores": np.array([-1, 0, 1, 2, -1, 3, -1], np.int32),
+    }
+    network = LetterNetwork(tensors, "us")
+    assert network.read("banans").T.tolist() == [[128, 128, 0, 0, 256, 256]]
+    assert network.read("banan").tolist() == [[0]] * 5
+    assert network.costs(np.array([128.0]), 1, 3) == [0, 128]
+    assert network.costs(np.array([128.0]), 3, 5) == [0, MAX_COST]
+    without, letters = JointNgrams(model), JointNgrams(model, network)
+    assert (without.read("banfas"), letters.read("banfas")) == ("bˈanfas", "bˈAnfAs")
+    assert (without.read("banf"), letters.read("banf")) == ("bˈanf", "bˈanf")
+
+
 @pytest.mark.parametrize("damage", [lambda packed: packed[:7], lambda packed: b"\x63" + packed[1:]])
 def test_joint_ngrams_refuses_damaged_bytes(damage: Callable[[bytes], bytes]) -> None:
     with pytest.raises(ValueError, match="no joint n-gram model"):
@@ -204,8 +234,22 @@ def test_convert_phones_learns_from_common_words(tmp_path: Path) -> None:
     cmudict = read_cmudict(tmp_path / "cmudict.dict")
     assert sorted(cmudict) == sorted([*RHYMES, "obait"])
     lexicon = {word: phonemes for word, phonemes in RHYMES.items() if word not in ("tate", "sock")}
-    converted = convert_phones(cmudict, lexicon, lexicon.__contains__)
-    assert (converted["tate"], converted["sock"]) == ("tˈAt", "sˈɑk")
+    converted = convert_phones(cmudict, lexicon, lexicon.__contains__, british=False)
+    assert (converted["tate"], converted["sock"]) == (["tˈAt"], ["sˈɑk"])
+    assert convert_phones(cmudict, lexicon, lambda word: word != "bat", british=False) == {
+        "bat": ["bˈæt", "bˈAt"]
+    }
+
+
+def test_convert_phones_writes_no_british_r_without_a_vowel_after_it(tmp_path: Path) -> None:
+    lines = [f"ba{end}d B AA1 R {end.upper()} D" for end in "bdfgklmnpstvz"] + [
+        "bar B AA1 R",
+        "barn B AA1 R N",
+    ]
+    (tmp_path / "cmudict.dict").write_text("\n".join(lines), encoding="utf-8")
+    cmudict = read_cmudict(tmp_path / "cmudict.dict")
+    lexicon = {f"ba{end}d": f"bˈɑɹ{end}d" for end in "bdfgklmnpstvz"}
+    assert convert_phones(cmudict, lexicon, lexicon.__contains__, british=True)["bar"] == ["bˈɑ"]
     (tmp_path / "cmudict.dict").write_text("nothing", encoding="utf-8")
     with pytest.raises(BuildError, match="no entries"):
         read_cmudict(tmp_path / "cmudict.dict")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +21,7 @@ from srsly import msgpack
 from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.model.front_end.expressions import language_arrays, tokenizer_arrays
 from kokoro_tvm.model.front_end.homograph_file import homograph_arrays
+from kokoro_tvm.model.front_end.network_file import network_arrays, shared_network_arrays
 from kokoro_tvm.model.front_end.pronunciations import CMUDICT_FILE, convert_phones, read_cmudict
 from kokoro_tvm.model.front_end.sound_rules import compile_sounds, list_sound_languages
 from kokoro_tvm.model.front_end.text_rules import compile_language, list_languages
@@ -29,6 +30,7 @@ from kokoro_tvm.model.safetensors_file import write_arrays
 from kokoro_tvm.runtime.text.frontend.data import CONTEXT_LAYERS, FIELD_SEPARATOR, FORMAT, SUBFIELD_SEPARATOR
 from kokoro_tvm.runtime.text.frontend.dictionary import Dictionary, Entry, pack_dictionary
 from kokoro_tvm.runtime.text.frontend.hashing import string_id
+from kokoro_tvm.runtime.text.frontend.joint_ngrams import JointNgrams
 from kokoro_tvm.runtime.text.frontend.lexicon import FollowingSound, Lexicon
 
 Arrays = dict[str, NDArray[Any]]
@@ -80,6 +82,7 @@ def convert(folders: Mapping[str, Path], out: Path) -> None:
     """
     tagger, cldr = folders["tagger"], folders.get("cldr")
     arrays = tagger_arrays(tagger) | _rule_arrays(tagger) | homograph_arrays(tagger / TAGGER_FILES[0])
+    arrays |= shared_network_arrays()
     arrays["format"] = np.array([FORMAT], np.int32)
     cmudict = read_cmudict(folders["cmudict"] / CMUDICT_FILE) if "cmudict" in folders else {}
     for variant in ("us", "gb"):
@@ -185,7 +188,7 @@ def _rule_arrays(folder: Path) -> Arrays:
         }
 
 
-def _lexicon_arrays(folder: Path, variant: str, cmudict: Mapping[str, str]) -> Arrays:
+def _lexicon_arrays(folder: Path, variant: str, cmudict: Mapping[str, Sequence[str]]) -> Arrays:
     """Return the tensors of one English: its lexicon, names from CMUdict, and letter-to-sound."""
     gold, silver = (_entries(folder / f"{variant}_{kind}.json") for kind in ("gold", "silver"))
     packed = pack_dictionary(gold), pack_dictionary(silver)
@@ -194,13 +197,16 @@ def _lexicon_arrays(folder: Path, variant: str, cmudict: Mapping[str, str]) -> A
     def is_known(word: str) -> bool:
         return lexicon.read(word.capitalize(), "NNP", FollowingSound(), None) is not None
 
-    names = convert_phones(cmudict, plain_words(gold), is_known) if cmudict else {}
+    converted = convert_phones(cmudict, plain_words(gold), is_known, variant == "gb") if cmudict else {}
+    names = {word: readings[0] for word, readings in converted.items()}
     words = plain_words({**silver, **gold})
+    letters = train(training_words(names | words))
     return {
         f"lexicon.{variant}.gold": _bytes(packed[0]),
         f"lexicon.{variant}.silver": _bytes(packed[1]),
         f"lexicon.{variant}.names": _bytes(pack_dictionary(names)),
-        f"letters.{variant}": _bytes(train(training_words(names | words))),
+        f"letters.{variant}": _bytes(letters),
+        **network_arrays(variant, JointNgrams(letters).graphones),
     }
 
 

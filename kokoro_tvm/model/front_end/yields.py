@@ -21,6 +21,7 @@ FACTS = (
     "model/front_end/spacy.json",
     "model/front_end/homographs.json",
     "model/front_end/homographs.safetensors",
+    "model/front_end/letter_network.safetensors",
     *(
         f"model/front_end/{path.parent.name}/{path.name}"
         for path in sorted((*TEXT.glob("*.yaml"), *SOUNDS.glob("*.yaml")))

@@ -5,7 +5,7 @@
 #include "parts.h"
 #include "tagger.h"
 
-enum { FORMAT = 6, LONGEST = 20 }; /* LONGEST: parts of a word that are looked up together */
+enum { FORMAT = 7, LONGEST = 20 }; /* LONGEST: parts of a word that are looked up together */
 
 struct english {
   int british, has_homographs;
@@ -39,7 +39,7 @@ english *open_english(scope *s, const tensors *file, int british) {
   result->gold = open_dictionary(s, file, british ? "lexicon.gb.gold" : "lexicon.us.gold");
   result->silver = open_dictionary(s, file, british ? "lexicon.gb.silver" : "lexicon.us.silver");
   result->names = open_dictionary(s, file, british ? "lexicon.gb.names" : "lexicon.us.names");
-  result->letters = open_joint_ngrams(s, file, british ? "letters.gb" : "letters.us");
+  result->letters = open_joint_ngrams(s, file, british);
   return result;
 }
 

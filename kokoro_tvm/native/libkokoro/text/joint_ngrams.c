@@ -27,7 +27,8 @@ typedef struct candidate {
   uint32_t hypothesis, graphone;
 } candidate;
 
-joint_ngrams open_joint_ngrams(scope *s, const tensors *file, const char *name) {
+joint_ngrams open_joint_ngrams(scope *s, const tensors *file, int british) {
+  const char *name = british ? "letters.gb" : "letters.us";
   const tensor *packed = get_tensor(s, file, name, "U8", 1);
   const uint8_t *at = packed->data;
   size_t left = (size_t)packed->size, nodes = 0, text = 0;
@@ -64,6 +65,8 @@ joint_ngrams open_joint_ngrams(scope *s, const tensors *file, const char *name) 
     result.letters = letters;
     for (size_t i = 0; good && i < nodes; ++i) good = result.last[i] < result.graphones;
   }
+  result.network = open_letter_network(s, file, british);
+  good = good && result.network.graphones == result.graphones;
   if (!good) fail(s, FAILURE_BUNDLE, "The model `%s` of the front end is damaged. Build the bundle again.", name);
   return result;
 }
@@ -99,9 +102,10 @@ static int by_cost(const void *a, const void *b) {
 
 static int is_stressed(const joint_ngrams *from, uint32_t graphone) { return contains(from->phonemes[graphone], PRIMARY); }
 
-/* Add the candidates of a hypothesis with graphones from `start` to `end`; lower `limit` to what may still compete. */
+/* Add the candidates of a hypothesis with graphones from `start` to `end`, which cost `more` besides the n-grams;
+ * lower `limit` to what may still compete. */
 static size_t add_candidates(const joint_ngrams *from, const hypothesis *all, uint32_t index, size_t start, size_t end,
-                             uint8_t *seen, int64_t *limit, candidate *to, size_t count) {
+                             const int32_t *more, uint8_t *seen, int64_t *limit, candidate *to, size_t count) {
   const hypothesis *h = &all[index];
   int64_t cost = h->cost;
   memset(seen, 0, end - start);
@@ -110,7 +114,7 @@ static size_t add_candidates(const joint_ngrams *from, const hypothesis *all, ui
     for (uint32_t place = find_child(from, h->nodes[i], start); place < stop && from->last[place] < end; ++place) {
       uint32_t graphone = from->last[place];
       if (seen[graphone - start]++ || (h->stressed && is_stressed(from, graphone))) continue;
-      int64_t total = cost + from->costs[place];
+      int64_t total = cost + from->costs[place] + more[graphone - start];
       to[count++] = (candidate){total, index, graphone};
       if (total + MARGIN < *limit) *limit = total + MARGIN;
     }
@@ -136,13 +140,17 @@ string read_letters(work *w, const joint_ngrams *from, string letters) {
   size_t count = 1;
   candidate *candidates = room(w, HYPOTHESES * from->graphones, sizeof *candidates);
   uint8_t *seen = room(w, from->graphones, 1);
+  int32_t *more = room(w, from->graphones, sizeof *more);
+  const int32_t *states = letter_states(w, &from->network, letters);
   PUSH(w, steps, (step){0, 0});
   for (size_t letter = 0; letter <= letters.size; ++letter) {
     int32_t c = letter < letters.size ? letters.at[letter] : 0;
     size_t start = first_graphone(from, c), end = first_graphone(from, c + 1), found = 0, kept = 0;
     int64_t limit = INT64_MAX / 2;
+    if (c) letter_costs(&from->network, states + letter * from->network.channels, start, end, more);
+    else memset(more, 0, (end - start) * sizeof *more);
     for (size_t i = 0; i < count; ++i)
-      found = add_candidates(from, all, (uint32_t)i, start, end, seen, &limit, candidates, found);
+      found = add_candidates(from, all, (uint32_t)i, start, end, more, seen, &limit, candidates, found);
     if (found) qsort(candidates, found, sizeof *candidates, by_cost);
     for (size_t i = 0; i < found && kept < HYPOTHESES && candidates[i].cost <= limit; ++i) {
       const hypothesis *before = &all[candidates[i].hypothesis];

@@ -2,7 +2,7 @@
 #ifndef KOKORO_JOINT_NGRAMS_H
 #define KOKORO_JOINT_NGRAMS_H
 
-#include "file.h"
+#include "letter_network.h"
 
 typedef struct joint_ngrams {
   size_t graphones;
@@ -11,10 +11,11 @@ typedef struct joint_ngrams {
   const uint32_t *first; /* the children of a node are first[node] to first[node + 1] */
   const uint16_t *last;  /* columns over the nodes */
   const uint8_t *costs, *backoffs;
+  letter_network network; /* adds its costs */
 } joint_ngrams;
 
-/* Unpack a model. Fails with FAILURE_BUNDLE if the tensor is missing or damaged. */
-joint_ngrams open_joint_ngrams(scope *s, const tensors *file, const char *name);
+/* Unpack the model of American or British English. Fails with FAILURE_BUNDLE if a tensor is missing or damaged. */
+joint_ngrams open_joint_ngrams(scope *s, const tensors *file, int british);
 
 /* Return the phonemes of letters, one with primary stress; NONE if a letter is unknown. */
 string read_letters(work *w, const joint_ngrams *from, string letters);

@@ -18,10 +18,11 @@ from kokoro_tvm.runtime.bundle.tensors import map_safetensors
 from kokoro_tvm.runtime.text.frontend.dictionary import Dictionary
 from kokoro_tvm.runtime.text.frontend.homographs import HomographData
 from kokoro_tvm.runtime.text.frontend.joint_ngrams import JointNgrams
+from kokoro_tvm.runtime.text.frontend.letter_network import LetterNetwork
 from kokoro_tvm.runtime.text.frontend.tagger import MaxoutLayer, TaggerData
 from kokoro_tvm.runtime.text.frontend.tokenizer import TokenizerRules
 
-FORMAT = 6
+FORMAT = 7
 """Version of the layout, in the tensor `format`."""
 CONTEXT_LAYERS = 4
 """Number of the tagger's layers over a word and its neighbours."""
@@ -85,7 +86,8 @@ class FrontEndFile:
             gold, silver, names = (
                 self._dictionary(f"lexicon.{variant}.{kind}") for kind in ("gold", "silver", "names")
             )
-            letters = JointNgrams(self._tensors[f"letters.{variant}"].tobytes())
+            network = LetterNetwork(self._tensors, variant)
+            letters = JointNgrams(self._tensors[f"letters.{variant}"].tobytes(), network)
             homographs = self._homographs(variant)
             return EnglishData(self.tokenizer, self.tagger, gold, silver, names, letters, homographs)
         except (KeyError, ValueError, TypeError, AttributeError, zlib.error) as error:

@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kokoro_tvm.runtime.text.frontend.alphabet import PRIMARY, SECONDARY, restress
+from kokoro_tvm.runtime.text.frontend.letter_network import LetterNetwork
 
 COST_STEPS = 8
 """Units of cost in one bit."""
@@ -74,11 +75,12 @@ def pack_ngrams(graphones: Sequence[tuple[str, str]], columns: Sequence[NDArray[
 class JointNgrams:
     """Letters to phonemes. Thread-safe. The tree is unpacked on first use."""
 
-    def __init__(self, packed: bytes, max_hypotheses: int = 32) -> None:
+    def __init__(self, packed: bytes, network: LetterNetwork | None = None, max_hypotheses: int = 32) -> None:
         """Open packed bytes.
 
         Args:
             packed: Result of `pack_ngrams`.
+            network: Adds its costs.
             max_hypotheses: Readings of the first letters that compete.
 
         Raises:
@@ -88,20 +90,25 @@ class JointNgrams:
             self._nodes, size = _HEADER.unpack_from(packed)
         except struct.error as error:
             raise ValueError(f"no joint n-gram model: {error}") from error
-        graphones = packed[_HEADER.size : _HEADER.size + size].decode().split(_SEPARATOR)
+        self.graphones = packed[_HEADER.size : _HEADER.size + size].decode().split(_SEPARATOR)
         self._stream = packed[_HEADER.size + size :]
+        self._network = network
         self._max_hypotheses = max_hypotheses
-        self._phonemes = [graphone[1:] for graphone in graphones]
+        self._phonemes = [graphone[1:] for graphone in self.graphones]
         self._stressed = [PRIMARY in phonemes for phonemes in self._phonemes]
-        self._letters = [graphone[:1] for graphone in graphones]
+        self._letters = [graphone[:1] for graphone in self.graphones]
 
     def read(self, letters: str) -> str | None:
         """Return the phonemes of letters, one of them with primary stress; None if a letter is unknown."""
         hypotheses = [_Hypothesis(0, (1, 0), False, None)]
-        for letter in (*letters, ""):
+        states = None if self._network is None else self._network.read(letters)
+        for place, letter in enumerate((*letters, "")):
             start = bisect_left(self._letters, letter)
             end = bisect_left(self._letters, letter + "\0")
-            hypotheses = self._extend(hypotheses, start, end)
+            more = [0] * (end - start)
+            if letter and self._network is not None and states is not None:
+                more = self._network.costs(states[place], start, end)
+            hypotheses = self._extend(hypotheses, start, more)
         best = next((each for each in hypotheses if each.is_stressed), hypotheses[0] if hypotheses else None)
         if best is None:
             return None
@@ -115,9 +122,18 @@ class JointNgrams:
             return phonemes
         return restress(phonemes, 1 if SECONDARY in phonemes else 2) or None
 
-    def _extend(self, hypotheses: Sequence[_Hypothesis], start: int, end: int) -> list[_Hypothesis]:
-        """Return the best hypotheses with one more graphone from `start` to `end`, the best first."""
+    def _extend(
+        self, hypotheses: Sequence[_Hypothesis], start: int, more: Sequence[int]
+    ) -> list[_Hypothesis]:
+        """Return the best hypotheses with one more graphone, the best first.
+
+        Args:
+            hypotheses: Readings of the letters before.
+            start: The first graphone of the letter.
+            more: Costs of the letter's graphones besides those of the n-grams.
+        """
         first, graphones, costs, backoffs = self._tree
+        end = start + len(more)
         limit = 1 << 62
         candidates: list[tuple[int, int, int]] = []  # cost, hypothesis, graphone
         for index, (cost, nodes, is_stressed, _) in enumerate(hypotheses):
@@ -134,7 +150,7 @@ class JointNgrams:
                         continue
                     seen.add(graphone)
                     if not (is_stressed and self._stressed[graphone]):
-                        total = cost + costs[place]
+                        total = cost + costs[place] + more[graphone - start]
                         candidates.append((total, index, graphone))
                         limit = min(limit, total + _MAX_MARGIN)
                 cost += backoffs[node]

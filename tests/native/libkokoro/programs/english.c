@@ -97,7 +97,7 @@ int main(int count, char **words) {
   dictionary gold = open_dictionary(&s, &all, british ? "lexicon.gb.gold" : "lexicon.us.gold");
   dictionary silver = open_dictionary(&s, &all, british ? "lexicon.gb.silver" : "lexicon.us.silver");
   dictionary names = open_dictionary(&s, &all, british ? "lexicon.gb.names" : "lexicon.us.names");
-  joint_ngrams letters = open_joint_ngrams(&s, &all, british ? "letters.gb" : "letters.us");
+  joint_ngrams letters = open_joint_ngrams(&s, &all, british);
   work lasting = WORK(&s, &kept);
   lexicon l = {use_dictionary(&lasting, &gold), use_dictionary(&lasting, &silver), use_dictionary(&lasting, &names),
                &letters, british};
