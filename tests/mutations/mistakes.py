@@ -292,9 +292,9 @@ NATIVE_MISTAKES = (
         (
             Edit(
                 "kernels/cpu/conv_plan.py",
-                "operand = OPERANDS[self.features.precision]",
+                "operand, channels = OPERANDS[self.features.precision], ",
                 "block = self.channels == self.outputs == 128 and self.taps == 3\n"
-                '        operand = OPERANDS["bfloat16" if block else self.features.precision]',
+                '        operand, channels = OPERANDS["bfloat16" if block else self.features.precision], ',
             ),
         ),
         "decoder",

@@ -69,7 +69,7 @@ def bench(
     ] = None,
     root: RootOption = Path(),
 ) -> None:
-    """Measure speed, fidelity, memory and cold start of bundles and peers.
+    """Measure speed, fidelity and memory of bundles and peers.
 
     Peers are other systems that run Kokoro. All systems run in turn, with the same phonemes, voice and
     threads. The result is written after every round.
