@@ -26,13 +26,14 @@ _CONSONANTS = {
 }  # fmt: skip
 
 
-def _any_of(sounds: dict[str, str]) -> re.Pattern[str]:
+def _any_of(sounds: dict[str, str]) -> str:
     """Return the pattern of the longest of some spellings; `y` is a consonant before a vowel alone."""
     spellings = sorted(sounds, key=len, reverse=True)
-    return re.compile("|".join("y(?=[aeiou])" if sounds[s] == "j" else s for s in spellings))
+    return "|".join("y(?=[aeiou])" if sounds[s] == "j" else s for s in spellings)
 
 
-_VOWEL, _CONSONANT = _any_of(_VOWELS), _any_of(_CONSONANTS)
+_VOWEL = re.compile(_any_of(_VOWELS))
+_CONSONANT = re.compile(_any_of(_CONSONANTS))
 
 
 def is_respelling(text: str) -> bool:

@@ -79,7 +79,6 @@ OMISSIONS = {
 }
 """Kinds of text that can be left out, in the order in which a match wins. Formulas are read otherwise."""
 _CONTEXT = 3  # characters before a match that it depends on
-_TRAILING = re.compile(r"[ \t]*\Z")
 
 
 def check_omissions(kinds: Collection[str]) -> frozenset[str]:
@@ -176,8 +175,7 @@ class _PendingText:
             is_whole = is_complete or goes_on is None or goes_on.match(text, place) is None
             if match is not None and is_whole and (is_complete or match.end() < len(text)):
                 if kind in self._skip:
-                    spaces = _TRAILING.search(text, start, place)
-                    edits.append(Edit(spaces.start() if spaces else place, match.end(), ""))
+                    edits.append(Edit(_strip_spaces(text, start, place), match.end(), ""))
                     self._counts[kind] += 1
                 elif kind == "math":
                     edits.append(Edit(place, match.end(), write_formula(match)))
@@ -199,5 +197,11 @@ class _PendingText:
 
     def _without_trailing(self, text: str, start: int, end: int) -> int:
         """Return where the spaces before `end` begin: they go with what may be left out."""
-        spaces = _TRAILING.search(text, start, end) if self._skip else None
-        return spaces.start() if spaces else end
+        return _strip_spaces(text, start, end) if self._skip else end
+
+
+def _strip_spaces(text: str, start: int, end: int) -> int:
+    """Return where the spaces and tabs before `end` begin, `start` at the earliest."""
+    while end > start and text[end - 1] in " \t":
+        end -= 1
+    return end
