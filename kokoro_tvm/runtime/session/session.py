@@ -8,7 +8,7 @@ import os
 import re
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -57,8 +57,7 @@ class _Loaded:
     component: Component
     device: Device
     machines: dict[int, Any]  # bucket -> virtual machine
-    weights: tuple[Array, ...]  # over the mapped file
-    parameters: tuple[Any, ...]  # tvm_ffi tensors of the weights, one set for all buckets
+    parameters: tuple[Any, ...]  # tvm_ffi tensors over the mapped weights, one set for all buckets
 
 
 class SessionBase(ABC):
@@ -198,8 +197,17 @@ class Session(SessionBase):
             self._cpu = Cpu()
             self._gpu = device
             self._loaded = {c.name: self._load(c, files) for c in bundle.components.values()}
-        on_cpu = [array for x in self._loaded.values() if x.device is self._cpu for array in x.weights]
-        threading.Thread(target=_touch_pages, args=(on_cpu,), daemon=True, name="kokoro-tvm-weights").start()
+        threading.Thread(target=self._touch_weights, daemon=True, name="kokoro-tvm-weights").start()
+
+    def _touch_weights(self) -> None:
+        """Read a byte of every page of the weights on the CPU, while the first text is read.
+
+        Else the first utterance would wait for the 6,000 faults, which take a sixth of its CPU time.
+        """
+        for loaded in self._loaded.values():
+            for tensor in loaded.parameters if loaded.device is self._cpu else ():
+                array = np.asarray(self._cpu.output(tensor))
+                array.reshape(-1).view(np.uint8)[:: mmap.PAGESIZE].max(initial=0)
 
     def _stays(self, component: Component, value: Output) -> bool:
         return isinstance(value, DeviceTensor) and value.device is self._loaded[component.name].device
@@ -295,13 +303,14 @@ class Session(SessionBase):
     def _load(self, component: Component, files: OpenFiles) -> _Loaded:
         tensors = map_safetensors(component.weights.path, files[component.weights])
         device = self._device(component)
-        weights = tuple(find_parameter(component, port, tensors) for port in component.parameters)
-        parameters = tuple(map(device.tensor, weights))
+        parameters = tuple(
+            device.tensor(find_parameter(component, port, tensors)) for port in component.parameters
+        )
         machines = {
             library.bucket: self._machine(component, library, files, device)
             for library in component.libraries
         }
-        return _Loaded(component, device, machines, weights, parameters)
+        return _Loaded(component, device, machines, parameters)
 
     def _device(self, component: Component) -> Device:
         """Return the device of a component."""
@@ -334,15 +343,6 @@ class Session(SessionBase):
             return None
         code = (device.runs_machine_code and library.machine_code) or library.kernels
         return lambda: device.load(files[code].content())
-
-
-def _touch_pages(arrays: Sequence[Array]) -> None:
-    """Read a byte of every page of mapped arrays, while the first text is read.
-
-    Else the first utterance would wait for the 6,000 faults, which take a sixth of its CPU time.
-    """
-    for array in arrays:
-        array.reshape(-1).view(np.uint8)[:: mmap.PAGESIZE].max(initial=0)
 
 
 def find_parameter(component: Component, port: Port, tensors: dict[str, Array]) -> Array:

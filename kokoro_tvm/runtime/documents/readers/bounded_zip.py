@@ -100,3 +100,14 @@ class BoundedZip:
             return builder.close()
         except (expat.ExpatError, LookupError, ValueError) as error:  # LookupError: an unknown encoding
             raise InputError(f"{place} is not XML ({error}). Convert the file again.") from error
+
+
+def find_text(root: ElementTree.Element, name: str) -> str:
+    """Return the text of the first element of a local name; "" if there is none."""
+    texts = (" ".join("".join(node.itertext()).split()) for node in root.iter() if local_name(node) == name)
+    return next(texts, "")
+
+
+def local_name(node: ElementTree.Element) -> str:
+    """Return the name of an element without its namespace."""
+    return str(node.tag).rpartition("}")[2]

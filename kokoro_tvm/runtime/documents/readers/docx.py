@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from kokoro_tvm.common.errors import InputError
-from kokoro_tvm.runtime.documents.readers.bounded_zip import open_zip
+from kokoro_tvm.runtime.documents.readers.bounded_zip import find_text, open_zip
 from kokoro_tvm.runtime.documents.readers.document import Chapter, Document, import_parser, omission
 from kokoro_tvm.runtime.documents.readers.html import parse_page
 
@@ -30,9 +30,7 @@ def read(data: bytes, path: Path) -> Document:
             if name.endswith((".xml", ".rels")):
                 root = archive.read_xml(name)
                 if name == _PROPERTIES:
-                    author = next(
-                        (node.text or "" for node in root if node.tag.endswith("}creator")), ""
-                    ).strip()
+                    author = find_text(root, "creator")
         try:
             source = mammoth.convert_to_html(
                 io.BytesIO(data), style_map=_STYLES, convert_image=mammoth.images.img_element(lambda _: {})

@@ -8,7 +8,7 @@ from urllib.parse import unquote
 from xml.etree.ElementTree import Element
 
 from kokoro_tvm.common.errors import InputError
-from kokoro_tvm.runtime.documents.readers.bounded_zip import BoundedZip, open_zip
+from kokoro_tvm.runtime.documents.readers.bounded_zip import BoundedZip, find_text, local_name, open_zip
 from kokoro_tvm.runtime.documents.readers.document import Chapter, Document, omission
 from kokoro_tvm.runtime.documents.readers.html import decode_page, parse_page
 
@@ -28,13 +28,15 @@ def read(data: bytes, path: Path) -> Document:
     with open_zip(data, path) as archive:
         _refuse_encrypted(archive, path)
         container = archive.read_xml("META-INF/container.xml")
-        opf = next((node.get("full-path", "") for node in container.iter() if _tag(node) == "rootfile"), "")
+        opf = next(
+            (node.get("full-path", "") for node in container.iter() if local_name(node) == "rootfile"), ""
+        )
         package = archive.read_xml(opf)
-        items = {node.get("id"): node for node in package.iter() if _tag(node) == "item"}
+        items = {node.get("id"): node for node in package.iter() if local_name(node) == "item"}
         chapters: list[Chapter] = []
         notes = []
         note_marks = 0
-        for reference in (node for node in package.iter() if _tag(node) == "itemref"):
+        for reference in (node for node in package.iter() if local_name(node) == "itemref"):
             item = items.get(reference.get("idref"))
             if item is None:
                 notes.append(
@@ -59,24 +61,20 @@ def read(data: bytes, path: Path) -> Document:
                 ]
                 note_marks += page.note_marks
         notes += filter(None, [omission(note_marks, "mark", "of notes")])
-        title, author = _read_text(package, "title") or path.stem, _read_text(package, "creator")
+        title, author = find_text(package, "title") or path.stem, find_text(package, "creator")
         content = tuple(chapters) or (Chapter("", ""),)
         cover = _read_cover(package, opf, archive)
         return Document(title, content, notes=tuple(notes), author=author, cover=cover)
 
 
-def _read_text(package: Element, tag: str) -> str:
-    """Return the text of the first element of a name; "" if there is none."""
-    texts = (" ".join("".join(node.itertext()).split()) for node in package.iter() if _tag(node) == tag)
-    return next(texts, "")
-
-
 def _read_cover(package: Element, opf: str, archive: BoundedZip) -> bytes:
     """Return the image of the cover as EPUB 3 or EPUB 2 names it; empty if it is no JPEG or PNG."""
     ids = {
-        node.get("content") for node in package.iter() if _tag(node) == "meta" and node.get("name") == "cover"
+        node.get("content")
+        for node in package.iter()
+        if local_name(node) == "meta" and node.get("name") == "cover"
     }
-    for item in (node for node in package.iter() if _tag(node) == "item"):
+    for item in (node for node in package.iter() if local_name(node) == "item"):
         is_cover = "cover-image" in (item.get("properties") or "").split() or item.get("id") in ids
         name = posixpath.normpath(posixpath.join(posixpath.dirname(opf), unquote(item.get("href") or "")))
         if is_cover and item.get("media-type") in _IMAGE_TYPES and name in archive.names:
@@ -88,10 +86,6 @@ def _refuse_encrypted(archive: BoundedZip, path: Path) -> None:
     encryption = "META-INF/encryption.xml"
     if "META-INF/rights.xml" in archive.names or (
         encryption in archive.names
-        and any(_tag(node) == "EncryptedData" for node in archive.read_xml(encryption).iter())
+        and any(local_name(node) == "EncryptedData" for node in archive.read_xml(encryption).iter())
     ):
         raise InputError(f"{path} is encrypted (DRM) and cannot be read.")
-
-
-def _tag(node: Element) -> str:
-    return str(node.tag).rpartition("}")[2]

@@ -52,8 +52,8 @@ def read_isolated(module: str, data: bytes, path: Path, timeout_s: float = TIMEO
     answer = json.loads(child.stdout)
     if "error" in answer:
         raise InputError(answer["error"])
-    chapters = tuple(Chapter(**chapter) for chapter in answer["chapters"])
-    return Document(answer["title"], chapters, notes=tuple(answer["notes"]), author=answer["author"])
+    chapters = tuple(Chapter(**chapter) for chapter in answer.pop("chapters"))
+    return Document(chapters=chapters, notes=tuple(answer.pop("notes")), **answer)
 
 
 def main(module: str, path: str) -> None:
@@ -64,12 +64,8 @@ def main(module: str, path: str) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY_BYTES, MAX_MEMORY_BYTES))
     try:
         document = importlib.import_module(module).read(sys.stdin.buffer.read(), Path(path))
-        answer = {
-            "title": document.title,
-            "chapters": [asdict(chapter) for chapter in document.chapters],
-            "notes": document.notes,
-            "author": document.author,
-        }
+        kept = ("title", "chapters", "notes")  # these readers leave most of the others empty
+        answer = {name: value for name, value in asdict(document).items() if value or name in kept}
     except InputError as error:
         answer = {"error": str(error)}
     sys.stdout.write(json.dumps(answer))

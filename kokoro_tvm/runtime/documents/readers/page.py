@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kokoro_tvm.runtime.documents.readers.document import Chapter
+from kokoro_tvm.runtime.text.markup.formulas import RAISED
 
 BLOCKS = frozenset(
     {"address", "article", "aside", "blockquote", "body", "caption", "dd", "div", "dl", "dt", "fieldset"}
@@ -21,7 +22,6 @@ _CELL = "\x1f"  # white space, which no text contains after it was normalized
 _NOTE_MARK = re.compile(r"\[?\d{1,4}\]?|\[?[a-z]\]|[*†‡§¶]+")
 # A figure, a letter, a product (mc) or a unit.
 _BEFORE_POWER = re.compile(r"(?:\d|\b[^\W\d]|\b[b-df-hj-np-tvwxz]{2}|\b(?:in|mi|yd))\Z")
-_SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class PageBuilder:
         text = "".join(self._parts[start:]).strip()
         before = self._parts[start - 1][-4:] if start else ""
         if text.isdecimal() and _BEFORE_POWER.search(before):
-            self._parts[start:] = [text.translate(_SUPERSCRIPTS)]
+            self._parts[start:] = [text.translate(RAISED)]
         elif _NOTE_MARK.fullmatch(text):
             self._parts[start:] = []
             self.note_marks += 1

@@ -64,7 +64,8 @@ _SPACES = frozenset({
 })  # fmt: skip
 _LARGE = ("∫", "∑", "∏")
 _OPERATORS = frozenset("=<>+×÷±≤≥≠≈≡∝∈∉⊂∪∩→⇒⇔←")
-_RAISED = str.maketrans("0123456789+-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻")
+RAISED = str.maketrans("0123456789+-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻")
+"""Figures and signs to their raised forms."""
 _SIMPLE = re.compile(r"[\w.,°′…]*[⁰¹²³⁴-⁹]*")
 _INTEGER = re.compile(r"\d{1,9}")
 _POWER = re.compile(r"-?\d{1,9}|\d?[+-]")
@@ -123,7 +124,7 @@ class _Formula:
             return written + script
         minus = script.replace("➖", "-")
         if _POWER.fullmatch(minus):
-            return written + minus.translate(_RAISED)
+            return written + minus.translate(RAISED)
         return f"{written}{' ' * written.endswith(')')}^{_grouped(script)}"
 
     def _atom(self, token: str, depth: int) -> str:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 
 from kokoro_tvm.runtime.text.frontend.source import Edit, SourceText, edit_matches
+from kokoro_tvm.runtime.text.markup.formulas import RAISED
 
 _INLINE = (
     "a abbr b bdi bdo big cite code del dfn em font i ins kbd mark q s samp small span strike strong sub sup"
@@ -33,7 +34,6 @@ _MARKS = re.compile(
     r"|(?P<cell> \| )"
     r"|(?P<run>\*+|_+|~+|`+)"
 )
-_RAISED = str.maketrans("0123456789+-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻")
 _LOWERED = str.maketrans("0123456789+-", "₀₁₂₃₄₅₆₇₈₉₊₋")
 _PICTURE = re.compile(r"(?<!\S)!(?=\S)")
 _LONGEST = {"*": 3, "_": 3, "~": 2, "`": 3}  # longest run with a meaning
@@ -55,7 +55,7 @@ def remove_tags(text: str) -> Iterator[Edit]:
 
     def replacement(match: re.Match[str]) -> str:
         if match["figures"]:
-            return match["figures"].translate(_RAISED if match["shifted"].lower() == "sup" else _LOWERED)
+            return match["figures"].translate(RAISED if match["shifted"].lower() == "sup" else _LOWERED)
         return "" if (match["name"] or "a").lower() in inline else " "
 
     return edit_matches(_TAG, text, replacement)

@@ -171,8 +171,7 @@ class Verbalizer:
                     )
             lattice[place] = proposals
             reached.update(proposal.end for proposal in proposals)
-        if context.has_neighbours:
-            _remove_doubts_about_neighbours(lattice)
+        _remove_doubts_about_neighbours(lattice)
         return lattice
 
     def _propose_forms(
@@ -286,15 +285,10 @@ class _Context:
         self._tag = tag
         self._tags: Mapping[int, str] | None = None
         self._found: dict[str, bool] = {}
-        self.has_neighbours = False  # whether a doubt asks for the kinds of other forms
 
     def find_doubts(self, kind: str, start: int, end: int) -> tuple[Doubt, ...]:
         """Return what speaks against a form of a kind."""
-        doubts = tuple(
-            doubt for doubt in self._language.doubts.get(kind, ()) if self._holds(doubt, start, end)
-        )
-        self.has_neighbours = self.has_neighbours or any(doubt.alone for doubt in doubts)
-        return doubts
+        return tuple(doubt for doubt in self._language.doubts.get(kind, ()) if self._holds(doubt, start, end))
 
     def _holds(self, doubt: Doubt, start: int, end: int) -> bool:
         language = self._language
@@ -320,6 +314,8 @@ class _Context:
 
 def _remove_doubts_about_neighbours(lattice: dict[int, list[Proposal]]) -> None:
     """Remove the doubts about forms that stand alone, from those that do not."""
+    if not any(doubt.alone for proposals in lattice.values() for each in proposals for doubt in each.doubts):
+        return
     first_end: dict[str, int] = {}  # of the forms of each kind
     last_start: dict[str, int] = {}
     for start, proposals in lattice.items():
